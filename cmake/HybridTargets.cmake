@@ -1,0 +1,146 @@
+# The few functions every CMakeLists.txt of the tree is written with.
+#
+#   hybrid_tablegen(<out.inc> <in.td> <generator flags...>)  one generated file
+#   hybrid_pass_table(<Room>)                                Passes.td of a room
+#   hybrid_compiler_library(<name> [sources...] [LINK libs...])
+#   hybrid_runtime_library(<name> sources... [LINK libs...])
+#   hybrid_tool(<name> sources... [LINK libs...] [RUNTIME])
+#   hybrid_unit_test(<name> sources... [LINK libs...] [RUNTIME])
+#
+# There is one precompiled header per kind of target (cmake/pch): compiler code,
+# runtime code, and the unit tests of either.
+
+# Everything generated. Compiler code depends on all of it, so a library never
+# lists the tables it uses.
+add_custom_target(hybrid-generated)
+
+function(hybrid_tablegen output td)
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${output}")
+  add_custom_command(OUTPUT "${out}"
+    COMMAND mlir-tblgen ${ARGN} -I "${MLIR_INCLUDE_DIRS}" -I "${PROJECT_SOURCE_DIR}/include"
+      -I "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${td}"
+      --write-if-changed -o "${out}" -d "${out}.d"
+    DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${td}" DEPFILE "${out}.d"
+    COMMENT "Generating ${output}" VERBATIM)
+  file(RELATIVE_PATH where "${PROJECT_BINARY_DIR}" "${out}")
+  string(MAKE_C_IDENTIFIER "${where}" id)
+  add_custom_target(${id} DEPENDS "${out}")
+  add_dependencies(hybrid-generated ${id})
+endfunction()
+
+# Gives Passes.h.inc with registerHybrid<Room>Passes().
+function(hybrid_pass_table room)
+  hybrid_tablegen(Passes.h.inc Passes.td -gen-pass-decls -name=Hybrid${room})
+endfunction()
+
+set(HYBRID_WARNINGS -Wall -Wextra -Wno-unused-parameter -Werror)
+
+# Settings of compiler code: LLVM's own, as Debian's package was built.
+add_library(hybrid_compiler_settings INTERFACE)
+target_compile_options(hybrid_compiler_settings INTERFACE
+  ${HYBRID_WARNINGS} -fno-exceptions -fvisibility-inlines-hidden)
+target_include_directories(hybrid_compiler_settings INTERFACE "${PROJECT_SOURCE_DIR}/include")
+target_include_directories(hybrid_compiler_settings SYSTEM INTERFACE
+  "${PROJECT_BINARY_DIR}/include" ${MLIR_INCLUDE_DIRS})
+# One way of linking only: static MLIR libraries beside these two would give
+# every type two ids.
+target_link_libraries(hybrid_compiler_settings INTERFACE MLIR LLVM)
+
+# Settings of runtime code: no LLVM; optimised in every build, because it is
+# what a model waits for.
+add_library(hybrid_runtime_settings INTERFACE)
+target_compile_options(hybrid_runtime_settings INTERFACE
+  ${HYBRID_WARNINGS} $<$<NOT:$<BOOL:${HYBRID_SANITIZE}>>:-O2> -fvisibility=hidden)
+target_include_directories(hybrid_runtime_settings INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/src>)
+
+find_package(Threads REQUIRED)
+if(HYBRID_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+function(_hybrid_pch kind settings)
+  add_library(hybrid_pch_${kind} OBJECT "${PROJECT_SOURCE_DIR}/cmake/pch/empty.cpp")
+  target_link_libraries(hybrid_pch_${kind} PRIVATE ${settings} ${ARGN})
+  target_compile_options(hybrid_pch_${kind} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  target_precompile_headers(hybrid_pch_${kind} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/pch/${kind}.h>)
+endfunction()
+_hybrid_pch(compiler hybrid_compiler_settings)
+_hybrid_pch(runtime hybrid_runtime_settings Threads::Threads)
+if(HYBRID_BUILD_TESTS)
+  _hybrid_pch(compiler_test hybrid_compiler_settings GTest::gtest)
+  _hybrid_pch(runtime_test hybrid_runtime_settings Threads::Threads GTest::gtest)
+endif()
+
+function(_hybrid_use_pch target kind)
+  # CMake would compile a program with -fPIE, for which the header made with
+  # -fPIC is refused.
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+  target_precompile_headers(${target} REUSE_FROM hybrid_pch_${kind})
+endfunction()
+
+# Without sources the room is empty so far, but may already be linked.
+function(hybrid_compiler_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  if(NOT arg_UNPARSED_ARGUMENTS)
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE hybrid_compiler_settings ${arg_LINK})
+    return()
+  endif()
+  add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC hybrid_compiler_settings ${arg_LINK})
+  add_dependencies(${name} hybrid-generated)
+  _hybrid_use_pch(${name} compiler)
+endfunction()
+
+function(hybrid_runtime_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  add_library(${name} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE hybrid_runtime_settings ${arg_LINK} Threads::Threads)
+  _hybrid_use_pch(${name} runtime)
+endfunction()
+
+function(hybrid_tool name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNTIME" "" "LINK")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  if(arg_RUNTIME)
+    target_link_libraries(${name} PRIVATE hybrid_runtime_settings ${arg_LINK} Threads::Threads)
+    _hybrid_use_pch(${name} runtime)
+  else()
+    target_link_libraries(${name} PRIVATE hybrid_compiler_settings ${arg_LINK})
+    add_dependencies(${name} hybrid-generated)
+    _hybrid_use_pch(${name} compiler)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY HYBRID_TEST_TOOLS ${name})
+  install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endfunction()
+
+# One program per room and one ctest entry per program: starting a program that
+# loads MLIR costs more than most tests.
+function(hybrid_unit_test name)
+  if(NOT HYBRID_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RUNTIME" "" "LINK")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
+  if(arg_RUNTIME)
+    target_link_libraries(${name} PRIVATE hybrid_runtime_settings ${arg_LINK} Threads::Threads
+      GTest::gtest GTest::gtest_main)
+    _hybrid_use_pch(${name} runtime_test)
+  else()
+    target_link_libraries(${name} PRIVATE hybrid_compiler_settings ${arg_LINK}
+      GTest::gtest GTest::gtest_main)
+    add_dependencies(${name} hybrid-generated)
+    _hybrid_use_pch(${name} compiler_test)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test/unit/bin")
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_property(GLOBAL APPEND PROPERTY HYBRID_UNIT_TESTS ${name})
+endfunction()

@@ -1,0 +1,3 @@
+#include "runtime.h"
+#include <gtest/gtest.h>
+#include <random>

@@ -1,0 +1,38 @@
+//===- HybridOps.h - operations of the hybrid dialect -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_HYBRID_HYBRIDOPS_H
+#define HYBRID_HYBRID_HYBRIDOPS_H
+
+#include "hybrid/Hybrid/HybridDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "hybrid/Hybrid/HybridEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "hybrid/Hybrid/HybridAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "hybrid/Hybrid/HybridTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "hybrid/Hybrid/SpecOps.h.inc"
+
+#define GET_OP_CLASSES
+#include "hybrid/Hybrid/StackOps.h.inc"
+
+#define GET_OP_CLASSES
+#include "hybrid/Hybrid/GraphOps.h.inc"
+
+#endif // HYBRID_HYBRID_HYBRIDOPS_H

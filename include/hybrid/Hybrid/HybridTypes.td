@@ -1,0 +1,14 @@
+//===- HybridTypes.td - types of the hybrid dialect -*- tablegen -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_HYBRID_TYPES_TD
+#define HYBRID_HYBRID_TYPES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "hybrid/Hybrid/HybridDialect.td"
+
+#endif // HYBRID_HYBRID_TYPES_TD

@@ -1,0 +1,32 @@
+//===- TileOps.h - operations of the tile dialect -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_TILEOPS_H
+#define HYBRID_TILE_TILEOPS_H
+
+#include "hybrid/Tile/TileDialect.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "hybrid/Tile/TileEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "hybrid/Tile/TileAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "hybrid/Tile/TileTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "hybrid/Tile/TileOps.h.inc"
+
+#endif // HYBRID_TILE_TILEOPS_H

@@ -1,0 +1,14 @@
+//===- TileTypes.td - types of the tile dialect -*- tablegen -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_TILE_TYPES_TD
+#define HYBRID_TILE_TILE_TYPES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "hybrid/Tile/TileDialect.td"
+
+#endif // HYBRID_TILE_TILE_TYPES_TD

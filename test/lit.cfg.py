@@ -1,0 +1,34 @@
+"""Configuration of the lit suite: tools on the path, and what may be absent."""
+
+import os
+import shutil
+
+import lit.formats
+
+config.name = "hybridc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "unit"]
+config.test_source_root = os.path.join(config.hybrid_source_root, "test")
+config.test_exec_root = os.path.join(config.hybrid_binary_root, "test")
+
+# Our tools come first, then FileCheck, not and split-file of the same LLVM.
+config.environment["PATH"] = os.pathsep.join(
+    [
+        os.path.join(config.hybrid_binary_root, "bin"),
+        config.llvm_tools_dir,
+        os.environ.get("PATH", ""),
+    ]
+)
+config.substitutions.append(
+    ("%specs", os.path.join(config.hybrid_source_root, "examples", "specs"))
+)
+
+# Tests of assembled GPU code say "REQUIRES: ptxas" and are reported as
+# unsupported without the CUDA toolkit.
+cuda_roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+search = [os.path.join(root, "bin") for root in cuda_roots if root]
+ptxas = shutil.which("ptxas", path=os.pathsep.join([os.environ.get("PATH", "")] + search))
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
