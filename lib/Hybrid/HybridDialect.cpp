@@ -41,4 +41,8 @@ void HybridDialect::initialize() {
 #define GET_OP_LIST
 #include "hybrid/Hybrid/GraphOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "hybrid/Hybrid/DispatchOps.cpp.inc"
+      >();
 }

@@ -16,6 +16,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "hybrid/Hybrid/HybridEnums.h.inc"
@@ -34,5 +35,8 @@
 
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/GraphOps.h.inc"
+
+#define GET_OP_CLASSES
+#include "hybrid/Hybrid/DispatchOps.h.inc"
 
 #endif // HYBRID_HYBRID_HYBRIDOPS_H

@@ -1,0 +1,98 @@
+//===- DispatchOps.cpp - verifiers of the operations in DispatchOps.td -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Hybrid/HybridOps.h"
+#include "mlir/IR/IntegerSet.h"
+
+using namespace mlir;
+using namespace hybrid;
+
+//===----------------------------------------------------------------------===//
+// DispatchOp
+//===----------------------------------------------------------------------===//
+
+std::optional<unsigned> DispatchOp::getTiedInput(unsigned result) {
+  ArrayRef<int64_t> ties = getTies().value_or(ArrayRef<int64_t>());
+  for (size_t i = 0; i + 1 < ties.size(); i += 2)
+    if (ties[i] == result)
+      return ties[i + 1];
+  return std::nullopt;
+}
+
+LogicalResult DispatchOp::verify() {
+  ArrayRef<int64_t> ties = getTies().value_or(ArrayRef<int64_t>());
+  if (ties.size() % 2)
+    return emitOpError("ties has ")
+           << ties.size() << " entries, but they come in pairs of (result, input)";
+  llvm::SmallDenseSet<int64_t> results, inputs;
+  for (size_t i = 0; i < ties.size(); i += 2) {
+    int64_t result = ties[i], input = ties[i + 1];
+    if (result < 0 || result >= getNumResults())
+      return emitOpError("ties names result ")
+             << result << ", but there are " << getNumResults();
+    if (input < 0 || input >= getNumOperands())
+      return emitOpError("ties names input ")
+             << input << ", but there are " << getNumOperands();
+    if (!results.insert(result).second || !inputs.insert(input).second)
+      return emitOpError("ties result ")
+             << result << " to input " << input
+             << ", but one of them is tied already; a tie is one to one";
+    Type resultType = getResult(result).getType();
+    Type inputType = getOperand(input).getType();
+    if (resultType != inputType)
+      return emitOpError("ties result ")
+             << result << " of type " << resultType << " to input " << input
+             << " of type " << inputType << "; tied values have one type";
+  }
+  return success();
+}
+
+LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom(*this, getProgramAttr()))
+    return emitOpError("names program ")
+           << getProgramAttr() << ", which is not in the module";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// AlternativesOp
+//===----------------------------------------------------------------------===//
+
+static constexpr unsigned numSymbols = 6;
+
+LogicalResult AlternativesOp::verify() {
+  if (getAlgorithms().size() != getGuards().size() + 1)
+    return emitOpError("has ")
+           << getGuards().size() << " guards and " << getAlgorithms().size()
+           << " regions; every region but the last has a guard";
+  for (Attribute guard : getGuards()) {
+    auto set = dyn_cast<IntegerSetAttr>(guard);
+    if (!set)
+      return emitOpError("guard ") << guard << " is not an integer set";
+    if (set.getValue().getNumConstraints() != 1 ||
+        set.getValue().getNumDims() != 0 ||
+        set.getValue().getNumSymbols() != numSymbols)
+      return emitOpError("guard ")
+             << guard << " must be one constraint over the " << numSymbols
+             << " symbols of a call";
+  }
+  for (Region &algorithm : getAlgorithms()) {
+    auto yield = dyn_cast<YieldOp>(algorithm.front().back());
+    if (!yield)
+      return emitOpError("region must end with hybrid.yield");
+    if (TypeRange(yield.getValues()) != getResultTypes()) {
+      InFlightDiagnostic diagnostic =
+          emitOpError("region yields other types than the op's results");
+      diagnostic.attachNote(yield.getLoc()) << "yielded here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "hybrid/Hybrid/DispatchOps.cpp.inc"

@@ -1,0 +1,112 @@
+// RUN: hybrid-opt %s -split-input-file -verify-diagnostics
+
+func.func @no_program(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{names program @absent, which is not in the module}}
+  %0 = hybrid.dispatch @absent(%a) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @odd_ties(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{ties has 1 entries, but they come in pairs of (result, input)}}
+  %0 = hybrid.dispatch @p(%a) ties = [0] : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @tie_result(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{ties names result 1, but there are 1}}
+  %0 = hybrid.dispatch @p(%a) ties = [1, 0] : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @tie_input(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{ties names input 3, but there are 1}}
+  %0 = hybrid.dispatch @p(%a) ties = [0, 3] : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @tied_twice(%a: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+  // expected-error @+1 {{ties result 1 to input 0, but one of them is tied already; a tie is one to one}}
+  %0:2 = hybrid.dispatch @p(%a) ties = [0, 0, 1, 0]
+      : (tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>)
+  return %0#0, %0#1 : tensor<?x64xf32>, tensor<?x64xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @tied_types(%a: tensor<?x64xf32>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{ties result 0 of type 'tensor<?x32xf32>' to input 0 of type 'tensor<?x64xf32>'; tied values have one type}}
+  %0 = hybrid.dispatch @p(%a) ties = [0, 0] : (tensor<?x64xf32>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func @regions(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{has 0 guards and 2 regions; every region but the last has a guard}}
+  %0 = hybrid.alternatives [] -> tensor<?x64xf32> {
+    hybrid.yield %a : tensor<?x64xf32>
+  }, {
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @guard_kind(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{guard 4 : i64 is not an integer set}}
+  %0 = hybrid.alternatives [4] -> tensor<?x64xf32> {
+    hybrid.yield %a : tensor<?x64xf32>
+  }, {
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+#two = affine_set<()[t, s, l, n, c, d] : (4 - t >= 0, 4 - l >= 0)>
+func.func @guard_shape(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{must be one constraint over the 6 symbols of a call}}
+  %0 = hybrid.alternatives [#two] -> tensor<?x64xf32> {
+    hybrid.yield %a : tensor<?x64xf32>
+  }, {
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @terminator(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{region must end with hybrid.yield}}
+  %0 = hybrid.alternatives [] -> tensor<?x64xf32> {
+    %1 = hybrid.dispatch @p(%a) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @yield_types(%a: tensor<?x64xf32>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{region yields other types than the op's results}}
+  %0 = hybrid.alternatives [] -> tensor<?x32xf32> {
+    // expected-note @+1 {{yielded here}}
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x32xf32>
+}
