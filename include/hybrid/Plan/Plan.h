@@ -1,0 +1,135 @@
+//===- Plan.h - launch list over an arena -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the runtime executes, as data: for every entry point a list of launches
+// and the buffers they read and write. Nothing here depends on a target's code;
+// `docs/rationale/architecture.md` section 6 is the form it has in an artefact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_PLAN_PLAN_H
+#define HYBRID_PLAN_PLAN_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/JSON.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hybrid {
+
+/// The integers that describe a call, in the order of the symbols of every
+/// affine map that talks about one.
+inline constexpr llvm::StringLiteral planSymbols[] = {
+    "tokens", "segments", "longest", "slots", "context", "depth"};
+inline constexpr unsigned numPlanSymbols = 6;
+
+/// A size, stride or offset in elements: an affine map over the symbols. When it
+/// has several results the value is the least of them, as in `affine.min`.
+using Extent = mlir::AffineMap;
+
+/// What a buffer is to the caller. Everything but `Arena` and `Constant` is
+/// bound by the runtime when the entry is called.
+enum class BufferKind {
+  Arena,
+  Param,
+  Gradient,
+  State,
+  Ids,
+  Labels,
+  Weights,
+  SegmentTable,
+  TokenSegment,
+  Loss,
+  Logits,
+  Moment1,
+  Moment2,
+  Scalars,
+  Constant,
+};
+
+llvm::StringRef stringifyBufferKind(BufferKind kind);
+
+struct PlanBuffer {
+  /// For people: the place in the model of the value that first used it.
+  std::string name;
+  BufferKind kind = BufferKind::Arena;
+  /// f32 or i32.
+  mlir::Type type;
+  llvm::SmallVector<Extent, 4> sizes;
+  /// Of a parameter or a state; empty for a whole flat buffer and others.
+  std::string path;
+  /// Of an arena buffer: the launches it is live for, both inclusive.
+  unsigned first = 0, last = 0;
+  /// Of a constant.
+  mlir::DenseElementsAttr data;
+};
+
+/// A kernel's view of a buffer. Offset and strides are in elements.
+struct PlanView {
+  unsigned buffer = 0;
+  Extent offset;
+  llvm::SmallVector<Extent, 4> sizes, strides;
+};
+
+/// `expression >= 0`, over the symbols.
+using PlanConstraint = mlir::AffineExpr;
+
+struct PlanAlternative {
+  /// All must hold; none: always runs.
+  llvm::SmallVector<PlanConstraint, 2> guard;
+  unsigned kernel = 0;
+  std::vector<PlanView> views;
+};
+
+struct PlanLaunch {
+  /// The place in the model; layer is -1 outside layers.
+  int64_t layer = -1;
+  std::string op;
+  llvm::SmallVector<PlanAlternative, 1> alternatives;
+};
+
+struct PlanKernel {
+  /// The program in the module, and the symbol in the code.
+  std::string symbol;
+  /// For people, and to pick kernels by in a trace.
+  std::string name;
+  /// Bytes of scratch memory a task needs; the target's code generation knows.
+  uint64_t scratch = 0;
+  llvm::SmallVector<Extent, 4> grid;
+  llvm::SmallVector<bool, 4> parallel;
+};
+
+struct PlanEntry {
+  std::string name;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanLaunch> launches;
+};
+
+struct Plan {
+  std::vector<PlanKernel> kernels;
+  std::vector<PlanEntry> entries;
+};
+
+/// Plans every entry of a scheduled module. Emits an error and fails where a
+/// value cannot be given a place without a copy, or where an input is read after
+/// the launch that overwrites it.
+mlir::FailureOr<Plan> buildPlan(mlir::ModuleOp module);
+
+/// The plan as it stands in an artefact. Keys are sorted and nothing depends on
+/// addresses: the same plan gives the same bytes.
+llvm::json::Value planToJSON(const Plan &plan);
+
+/// An extent as EXPR of the artefact.
+llvm::json::Value extentToJSON(Extent extent);
+
+} // namespace hybrid
+
+#endif // HYBRID_PLAN_PLAN_H

@@ -1,0 +1,190 @@
+//===- PlanJSON.cpp - the plan as it stands in an artefact -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Plan/Plan.h"
+
+using namespace mlir;
+using namespace hybrid;
+namespace json = llvm::json;
+
+llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
+  switch (kind) {
+  case BufferKind::Arena:
+    return "arena";
+  case BufferKind::Param:
+    return "param";
+  case BufferKind::Gradient:
+    return "gradient";
+  case BufferKind::State:
+    return "state";
+  case BufferKind::Ids:
+    return "ids";
+  case BufferKind::Labels:
+    return "labels";
+  case BufferKind::Weights:
+    return "weights";
+  case BufferKind::SegmentTable:
+    return "segment_table";
+  case BufferKind::TokenSegment:
+    return "token_segment";
+  case BufferKind::Loss:
+    return "loss";
+  case BufferKind::Logits:
+    return "logits";
+  case BufferKind::Moment1:
+    return "moment1";
+  case BufferKind::Moment2:
+    return "moment2";
+  case BufferKind::Scalars:
+    return "scalars";
+  case BufferKind::Constant:
+    return "constant";
+  }
+  llvm_unreachable("unknown buffer kind");
+}
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+static json::Value exprToJSON(AffineExpr expr) {
+  auto binary = [&](StringRef name) {
+    auto op = cast<AffineBinaryOpExpr>(expr);
+    return json::Array{name, exprToJSON(op.getLHS()), exprToJSON(op.getRHS())};
+  };
+  switch (expr.getKind()) {
+  case AffineExprKind::Constant:
+    return cast<AffineConstantExpr>(expr).getValue();
+  case AffineExprKind::SymbolId:
+    return planSymbols[cast<AffineSymbolExpr>(expr).getPosition()];
+  case AffineExprKind::Add:
+    return binary("add");
+  case AffineExprKind::Mul:
+    return binary("mul");
+  case AffineExprKind::FloorDiv:
+    return binary("floordiv");
+  case AffineExprKind::CeilDiv:
+    return binary("ceildiv");
+  case AffineExprKind::Mod: {
+    // a mod b = a - (a floordiv b) * b, for the b > 0 that affine maps have.
+    auto op = cast<AffineBinaryOpExpr>(expr);
+    json::Value quotient = json::Array{"floordiv", exprToJSON(op.getLHS()),
+                                       exprToJSON(op.getRHS())};
+    return json::Array{
+        "add", exprToJSON(op.getLHS()),
+        json::Array{"mul", -1,
+                    json::Array{"mul", std::move(quotient),
+                                exprToJSON(op.getRHS())}}};
+  }
+  case AffineExprKind::DimId:
+    break;
+  }
+  llvm_unreachable("a plan's expressions have symbols alone");
+}
+
+json::Value hybrid::extentToJSON(Extent extent) {
+  json::Value least = exprToJSON(extent.getResult(0));
+  for (AffineExpr result : extent.getResults().drop_front())
+    least = json::Array{"min", std::move(least), exprToJSON(result)};
+  return least;
+}
+
+static json::Array extentsToJSON(ArrayRef<Extent> extents) {
+  json::Array array;
+  for (Extent extent : extents)
+    array.push_back(extentToJSON(extent));
+  return array;
+}
+
+static json::Value guardToJSON(ArrayRef<PlanConstraint> guard) {
+  if (guard.empty())
+    return nullptr;
+  json::Value predicate = nullptr;
+  for (PlanConstraint constraint : guard) {
+    json::Value term = json::Array{"ge", exprToJSON(constraint), 0};
+    if (predicate.kind() == json::Value::Null)
+      predicate = std::move(term);
+    else
+      predicate = json::Array{"and", std::move(predicate), std::move(term)};
+  }
+  return predicate;
+}
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+static json::Value kernelToJSON(const PlanKernel &kernel) {
+  json::Array parallel;
+  for (bool dim : kernel.parallel)
+    parallel.push_back(dim);
+  return json::Object{{"symbol", kernel.symbol},
+                      {"name", kernel.name},
+                      {"scratch", kernel.scratch},
+                      {"grid", extentsToJSON(kernel.grid)},
+                      {"parallel", std::move(parallel)}};
+}
+
+static json::Value bufferToJSON(const PlanBuffer &buffer) {
+  json::Object object{{"name", buffer.name},
+                      {"kind", stringifyBufferKind(buffer.kind)},
+                      {"type", isa<FloatType>(buffer.type) ? "f32" : "i32"},
+                      {"sizes", extentsToJSON(buffer.sizes)}};
+  if (!buffer.path.empty())
+    object["path"] = buffer.path;
+  if (buffer.kind == BufferKind::Arena) {
+    object["first"] = buffer.first;
+    object["last"] = buffer.last;
+  }
+  if (buffer.kind == BufferKind::Constant) {
+    json::Array data;
+    if (isa<FloatType>(buffer.type))
+      for (float value : buffer.data.getValues<float>())
+        data.push_back(value);
+    else
+      for (int32_t value : buffer.data.getValues<int32_t>())
+        data.push_back(value);
+    object["data"] = std::move(data);
+  }
+  return object;
+}
+
+static json::Value launchToJSON(const PlanLaunch &launch) {
+  json::Array alternatives;
+  for (const PlanAlternative &alternative : launch.alternatives) {
+    json::Array views;
+    for (const PlanView &view : alternative.views)
+      views.push_back(json::Object{{"buffer", view.buffer},
+                                   {"offset", extentToJSON(view.offset)},
+                                   {"sizes", extentsToJSON(view.sizes)},
+                                   {"strides", extentsToJSON(view.strides)}});
+    alternatives.push_back(json::Object{{"guard", guardToJSON(alternative.guard)},
+                                        {"kernel", alternative.kernel},
+                                        {"views", std::move(views)}});
+  }
+  return json::Object{{"layer", launch.layer},
+                      {"op", launch.op},
+                      {"alternatives", std::move(alternatives)}};
+}
+
+json::Value hybrid::planToJSON(const Plan &plan) {
+  json::Array kernels;
+  for (const PlanKernel &kernel : plan.kernels)
+    kernels.push_back(kernelToJSON(kernel));
+  json::Object entries;
+  for (const PlanEntry &entry : plan.entries) {
+    json::Array buffers, launches;
+    for (const PlanBuffer &buffer : entry.buffers)
+      buffers.push_back(bufferToJSON(buffer));
+    for (const PlanLaunch &launch : entry.launches)
+      launches.push_back(launchToJSON(launch));
+    entries[entry.name] = json::Object{{"buffers", std::move(buffers)},
+                                       {"launches", std::move(launches)}};
+  }
+  return json::Object{{"kernels", std::move(kernels)},
+                      {"entries", std::move(entries)}};
+}
