@@ -1,4 +1,4 @@
-//===- GraphOps.cpp - verifiers and syntax of the operations in GraphOps.td -*- C++ -*-===//
+//===- GraphOps.cpp - verifiers and syntax of GraphOps.td -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

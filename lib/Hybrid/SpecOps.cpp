@@ -1,4 +1,4 @@
-//===- SpecOps.cpp - verifiers and syntax of the operations in SpecOps.td -*- C++ -*-===//
+//===- SpecOps.cpp - verifiers and syntax of SpecOps.td -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

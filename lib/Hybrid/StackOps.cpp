@@ -1,4 +1,4 @@
-//===- StackOps.cpp - verifiers and syntax of the operations in StackOps.td -*- C++ -*-===//
+//===- StackOps.cpp - verifiers and syntax of StackOps.td -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

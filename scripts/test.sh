@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Runs every test of hybridc: sets up what is missing, builds, then lit tests,
+# unit tests and style checks. A build from nothing is also timed.
+#
+#   scripts/test.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# What a full build may take on two processors.
+build_limit_s=360
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "packages"
+scripts/setup.sh
+
+if [ ! -e build/dev/build.ninja ]; then
+  step "build from nothing (limit ${build_limit_s} s on two processors)"
+  TIMEFORMAT='%U %S'
+  # Without the cache, so that the number says what a newcomer waits for.
+  cpu=$({ time CCACHE_DISABLE=1 scripts/build.sh dev >build-log.txt 2>&1; } 2>&1) || {
+    tail -50 build-log.txt
+    rm -f build-log.txt
+    exit 1
+  }
+  mv build-log.txt build/dev/build-log.txt
+  two_cores=$(echo "$cpu" | awk '{printf "%.0f", ($1 + $2) / 2}')
+  echo "full build: ${two_cores} s on two processors"
+  echo "$two_cores" >build/dev/full-build-seconds
+  if [ "$two_cores" -gt "$build_limit_s" ]; then
+    echo "error: the full build costs ${two_cores} s on two processors, more than ${build_limit_s} s" >&2
+    exit 1
+  fi
+else
+  step "build"
+  scripts/build.sh dev
+fi
+
+step "lit tests"
+ninja -C build/dev check-lit
+
+step "unit tests"
+ninja -C build/dev check-unit
+
+step "format and clang-tidy"
+scripts/check-style.py
+
+step "all tests passed"
