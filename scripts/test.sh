@@ -18,12 +18,12 @@ if [ ! -e build/dev/build.ninja ]; then
   step "build from nothing (limit ${build_limit_s} s on two processors)"
   TIMEFORMAT='%U %S'
   # Without the cache, so that the number says what a newcomer waits for.
-  cpu=$({ time CCACHE_DISABLE=1 scripts/build.sh dev >build-log.txt 2>&1; } 2>&1) || {
-    tail -50 build-log.txt
-    rm -f build-log.txt
+  mkdir -p build/dev
+  log=build/dev/build-log.txt
+  cpu=$({ time CCACHE_DISABLE=1 scripts/build.sh dev >"$log" 2>&1; } 2>&1) || {
+    tail -50 "$log" >&2
     exit 1
   }
-  mv build-log.txt build/dev/build-log.txt
   two_cores=$(echo "$cpu" | awk '{printf "%.0f", ($1 + $2) / 2}')
   echo "full build: ${two_cores} s on two processors"
   echo "$two_cores" >build/dev/full-build-seconds
