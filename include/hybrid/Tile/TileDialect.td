@@ -18,7 +18,19 @@ def Tile_Dialect : Dialect {
     Values are tensors of static shape on which `arith` and `math` work
     elementwise. The dialect adds what upstream lacks for kernels: bounded loads
     and stores of strided global views, products with an accumulator and a
-    stated operand precision, row reductions, prefix sums and program ids.
+    stated operand precision, row reductions, prefix sums, the unit lower
+    triangular inverse, an ordered accumulate into global memory, and program
+    ids. Schedules are data beside the program (`tile.schedule`).
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// The discardable attribute by which a schedule refers to an op.
+    static constexpr ::llvm::StringLiteral kNameAttr = "tile.name";
   }];
 }
 

@@ -10,11 +10,13 @@
 
 #include "hybrid/Tile/TileDialect.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -25,6 +27,12 @@
 
 #define GET_TYPEDEF_CLASSES
 #include "hybrid/Tile/TileTypes.h.inc"
+
+namespace hybrid::tile {
+/// Type of the `rows` or `mask` of a gathered tile: one integer of `width` bits
+/// per row of `tile`.
+mlir::Type rowVectorType(mlir::Type tile, unsigned width);
+} // namespace hybrid::tile
 
 #define GET_OP_CLASSES
 #include "hybrid/Tile/TileOps.h.inc"
