@@ -42,6 +42,9 @@ ninja -C build/dev check-lit
 step "unit tests"
 ninja -C build/dev check-unit
 
+step "dialect reference is current"
+docs/reference.py --check
+
 step "format and clang-tidy"
 scripts/check-style.py
 
