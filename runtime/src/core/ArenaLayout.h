@@ -43,10 +43,11 @@ inline bool layoutArena(std::vector<ArenaBuffer> &buffers, uint64_t &total) {
   std::vector<ArenaBuffer *> order;
   for (ArenaBuffer &buffer : buffers)
     order.push_back(&buffer);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const ArenaBuffer *a, const ArenaBuffer *b) {
-                     return a->bytes > b->bytes;
-                   });
+  // Equal sizes keep their order, which makes the layout one of a kind.
+  std::sort(order.begin(), order.end(),
+            [](const ArenaBuffer *a, const ArenaBuffer *b) {
+              return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
+            });
 
   total = 0;
   // Kept in ascending order of offset, so that one walk finds the first gap.

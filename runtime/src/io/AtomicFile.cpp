@@ -1,0 +1,123 @@
+//===- AtomicFile.cpp -----------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "io/AtomicFile.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hyb {
+
+namespace {
+
+std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  if (slash == std::string::npos)
+    return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Makes the rename itself durable.
+Status syncFolder(const std::string &folder) {
+  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return systemFailure("open folder", folder, errno);
+  Status status;
+  // Some file systems cannot sync a folder and say EINVAL; there the rename is
+  // as durable as it gets.
+  if (::fsync(descriptor) != 0 && errno != EINVAL)
+    status = systemFailure("sync folder", folder, errno);
+  ::close(descriptor);
+  return status;
+}
+
+} // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string &path) {
+  AtomicFile file;
+  size_t slash = path.rfind('/');
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (name.empty())
+    return failure(HYB_INVALID_ARGUMENT,
+                   "cannot write '%s': the path names a folder; add a file name",
+                   path.c_str());
+  file.target = path;
+  file.partial = folderOf(path) + "/." + name + ".partial";
+  file.descriptor = ::open(file.partial.c_str(),
+                           O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (file.descriptor < 0)
+    return systemFailure("create", file.partial, errno);
+  if (::flock(file.descriptor, LOCK_EX | LOCK_NB) != 0) {
+    // Another process writes it: leave its partial file alone.
+    ::close(std::exchange(file.descriptor, -1));
+    return failure(HYB_IO,
+                   "cannot write %s: another process is writing it; choose "
+                   "another path or wait",
+                   path.c_str());
+  }
+  // The lock may be on a file that was renamed over the target after we opened
+  // it: truncating that would destroy the checkpoint just written.
+  struct stat opened, named;
+  if (::fstat(file.descriptor, &opened) != 0 ||
+      ::stat(file.partial.c_str(), &named) != 0 ||
+      opened.st_ino != named.st_ino) {
+    ::close(std::exchange(file.descriptor, -1));
+    return failure(HYB_IO,
+                   "cannot write %s: another process has just written it; "
+                   "choose another path or try again",
+                   path.c_str());
+  }
+  if (::ftruncate(file.descriptor, 0) != 0)
+    return systemFailure("truncate", file.partial, errno);
+  return file;
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor < 0)
+    return;
+  ::unlink(partial.c_str());
+  ::close(descriptor);
+}
+
+Status AtomicFile::write(const void *data, size_t size) {
+  const char *next = static_cast<const char *>(data);
+  while (size > 0) {
+    // The system call takes at most 2 GiB at a time.
+    size_t piece = size < (size_t(1) << 30) ? size : size_t(1) << 30;
+    ssize_t written = ::write(descriptor, next, piece);
+    if (written < 0) {
+      if (errno == EINTR)
+        continue;
+      return systemFailure("write", target, errno);
+    }
+    next += written;
+    size -= static_cast<size_t>(written);
+  }
+  return Status();
+}
+
+Status AtomicFile::commit() {
+  if (::fsync(descriptor) != 0)
+    return systemFailure("sync", target, errno);
+  if (::rename(partial.c_str(), target.c_str()) != 0)
+    return systemFailure("replace", target, errno);
+  ::close(std::exchange(descriptor, -1));
+  return syncFolder(folderOf(target));
+}
+
+Status writeFileAtomically(const std::string &path,
+                           const std::string &content) {
+  HYB_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  HYB_TRY(file.write(content.data(), content.size()));
+  return file.commit();
+}
+
+} // namespace hyb

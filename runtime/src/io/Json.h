@@ -1,0 +1,49 @@
+//===- Json.h - JSON that may be hostile ------------------------*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Typed access that returns an error where the library would throw. Include
+// this in sources, not in headers: the library costs seconds to compile.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_RUNTIME_IO_JSON_H
+#define HYBRID_RUNTIME_IO_JSON_H
+
+#include "io/MappedFile.h"
+
+#include <nlohmann/json.hpp>
+
+namespace hyb {
+
+using Json = nlohmann::json;
+
+/// Parses an object. Duplicate keys, nesting beyond 64 and text after the
+/// object are refused; `what` names the text in messages.
+Result<Json> parseJsonObject(Bytes text, const std::string &what);
+
+/// The member `key` of `object`, which must be of the kind asked for. `where`
+/// names the object in messages.
+Result<const Json *> jsonMember(const Json &object, const char *key,
+                                const std::string &where);
+Result<const Json *> jsonArray(const Json &object, const char *key,
+                               const std::string &where);
+Result<const Json *> jsonObject(const Json &object, const char *key,
+                                const std::string &where);
+Result<std::string> jsonText(const Json &object, const char *key,
+                             const std::string &where);
+Result<int64_t> jsonInteger(const Json &object, const char *key,
+                            const std::string &where);
+Result<bool> jsonBool(const Json &object, const char *key,
+                      const std::string &where);
+
+/// An integer that fits in 64 signed bits.
+std::optional<int64_t> jsonAsInteger(const Json &value);
+
+} // namespace hyb
+
+#endif // HYBRID_RUNTIME_IO_JSON_H

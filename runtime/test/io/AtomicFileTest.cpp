@@ -1,0 +1,82 @@
+//===- AtomicFileTest.cpp --------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "io/AtomicFile.h"
+
+#include "../TemporaryFolder.h"
+
+#include <csignal>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+using namespace hyb;
+
+TEST(AtomicFile, ReplacesOnCommitOnly) {
+  test::TemporaryFolder folder;
+  std::string path = folder.write("a", "old");
+  {
+    auto file = AtomicFile::create(path);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    ASSERT_TRUE(file->write("new!", 4).ok());
+    EXPECT_EQ(folder.read("a"), "old");
+  }
+  EXPECT_EQ(folder.read("a"), "old");
+  EXPECT_EQ(folder.fileCount(), 1u) << "a partial file was left behind";
+
+  ASSERT_TRUE(writeFileAtomically(path, "new!").ok());
+  EXPECT_EQ(folder.read("a"), "new!");
+  EXPECT_EQ(folder.fileCount(), 1u);
+}
+
+TEST(AtomicFile, OverwritesThePartialFileOfAKilledProcess) {
+  test::TemporaryFolder folder;
+  folder.write(".a.partial", "left over and longer than the new content");
+  ASSERT_TRUE(writeFileAtomically(folder.path("a"), "x").ok());
+  EXPECT_EQ(folder.read("a"), "x");
+  EXPECT_EQ(folder.fileCount(), 1u);
+}
+
+TEST(AtomicFile, RefusesASecondWriter) {
+  test::TemporaryFolder folder;
+  auto first = AtomicFile::create(folder.path("a"));
+  ASSERT_TRUE(first.ok());
+  auto second = AtomicFile::create(folder.path("a"));
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.status().message().find("another process is writing it"),
+            std::string::npos);
+  ASSERT_TRUE(first->write("1", 1).ok());
+  ASSERT_TRUE(first->commit().ok());
+  EXPECT_EQ(folder.read("a"), "1");
+}
+
+// A limit on the file size stands for the full disk: write() fails half-way.
+TEST(AtomicFile, FullDiskLeavesTheOldFile) {
+  test::TemporaryFolder folder;
+  std::string path = folder.write("a", "old");
+  struct rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit small = {4096, before.rlim_max};
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  Status status = writeFileAtomically(path, std::string(10000, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+
+  EXPECT_EQ(status.code(), HYB_IO);
+  EXPECT_NE(status.message().find("cannot write " + path), std::string::npos)
+      << status.message();
+  EXPECT_EQ(folder.read("a"), "old");
+  EXPECT_EQ(folder.fileCount(), 1u);
+}
+
+TEST(AtomicFile, NamesTheFolderThatIsMissing) {
+  test::TemporaryFolder folder;
+  Status status = writeFileAtomically(folder.path("none/a"), "x");
+  EXPECT_EQ(status.code(), HYB_IO);
+  EXPECT_NE(status.message().find("No such file"), std::string::npos);
+}
