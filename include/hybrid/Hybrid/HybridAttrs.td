@@ -10,6 +10,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "hybrid/Hybrid/GraphAttrs.td"
 include "hybrid/Hybrid/HybridDialect.td"
 
 #endif // HYBRID_HYBRID_ATTRS_TD

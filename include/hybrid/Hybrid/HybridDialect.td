@@ -20,6 +20,8 @@ def Hybrid_Dialect : Dialect {
     a person writes, `StackOps.td` has every layer and head group explicit, and
     `GraphOps.td` is mathematics on tensors.
   }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
 }
 
 class Hybrid_Op<string mnemonic, list<Trait> traits = []>

@@ -15,6 +15,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,16 +28,19 @@
 #define GET_TYPEDEF_CLASSES
 #include "hybrid/Hybrid/HybridTypes.h.inc"
 
+#include "hybrid/Hybrid/GraphInterfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/SpecOps.h.inc"
 
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/StackOps.h.inc"
 
-#define GET_OP_CLASSES
-#include "hybrid/Hybrid/GraphOps.h.inc"
-
+// Row-wise regions of the graph operations end with a yield of these.
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/DispatchOps.h.inc"
+
+#define GET_OP_CLASSES
+#include "hybrid/Hybrid/GraphOps.h.inc"
 
 #endif // HYBRID_HYBRID_HYBRIDOPS_H
