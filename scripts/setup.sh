@@ -10,8 +10,8 @@ packages=(
   clang-22 lld-22 libclang-rt-22-dev libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   # Build.
   cmake ninja-build ccache pkg-config git python3
-  # Libraries: JSON, command line, tests, timings.
-  nlohmann-json3-dev libcli11-dev libgtest-dev libbenchmark-dev
+  # Libraries: checksums, JSON, command line, tests, timings.
+  libxxhash-dev nlohmann-json3-dev libcli11-dev libgtest-dev libbenchmark-dev
   # Style checks.
   clang-format-22 clang-tidy-22
   # The book that the demonstration trains on.
