@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -28,8 +29,16 @@ def tracked_sources():
 
 
 def check_format(files, fix):
-    mode = ["-i"] if fix else ["--dry-run", "-Werror"]
-    return subprocess.run(["clang-format-22", *mode, *map(str, files)]).returncode == 0
+    if fix:
+        return subprocess.run(["clang-format-22", "-i", *map(str, files)]).returncode == 0
+    run = subprocess.run(["clang-format-22", "--dry-run", *map(str, files)],
+                         capture_output=True, text=True)
+    unformatted = dict.fromkeys(re.findall(r"(?m)^(.*?):\d+:\d+: warning", run.stderr))
+    for path in unformatted:
+        print(f"not formatted: {os.path.relpath(path, ROOT)}", file=sys.stderr)
+    if unformatted:
+        print("run scripts/check-style.py --fix", file=sys.stderr)
+    return run.returncode == 0 and not unformatted
 
 
 def own_headers(build):

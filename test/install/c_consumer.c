@@ -1,4 +1,5 @@
-/* Uses the installed C API: a missing artefact is an error with its name in it. */
+/* Uses the installed C API: a missing artefact is an error with its name in it.
+ */
 #include <hybrid/runtime.h>
 #include <stdio.h>
 #include <string.h>
