@@ -13,7 +13,6 @@ include "mlir/IR/OpBase.td"
 def Hybrid_Dialect : Dialect {
   let name = "hybrid";
   let cppNamespace = "::hybrid";
-  let useDefaultAttributePrinterParser = 1;
   let summary = "stacks of position mixers, from the written spec to one function per entry point";
   let description = [{
     The dialect carries a model through the phases `spec`, `stack`, `graph`,
