@@ -29,12 +29,6 @@
 #include "hybrid/Hybrid/HybridTypes.h.inc"
 
 #include "hybrid/Hybrid/GraphInterfaces.h.inc"
-namespace hybrid {
-class LayerOp;
-class MlpOp;
-} // namespace hybrid
-
-#include "hybrid/Hybrid/MixerInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/SpecOps.h.inc"

@@ -1,0 +1,109 @@
+//===- RecurrenceEquations.h - chunk equations of the recurrence family -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The equations of Recurrence.h and their adjoints on the tiles of one chunk of
+// C tokens and one head. Names and letters are those of mixers.md 1.7 and 1.8.
+// The query tile holds s·q throughout; rows past the end of a segment are zero in
+// every tile, which leaves the state and all gradients untouched.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_FAMILIES_RECURRENCEEQUATIONS_H
+#define HYBRID_TILE_FAMILIES_RECURRENCEEQUATIONS_H
+
+#include "RecurrenceEmitter.h"
+#include "hybrid/Tile/Families/Recurrence.h"
+
+namespace hybrid::tile::recurrence {
+
+/// What the gates g of a chunk give; all null without decay. Kg is 1 or K.
+struct Gates {
+  Value pairs;     ///< W: e^{G_t − G_m} for t ≥ m, else 0; [C, C], per channel [C, C, K]
+  Value fromStart; ///< e^{G_t} [C, Kg]
+  Value toEnd;     ///< e^{G_C − G_t} [C, Kg]
+  Value total;     ///< e^{G_C} as a column [Kg, 1], the shape that scales state rows
+};
+
+struct Chunk {
+  Value query; ///< s·Q [C, K]; null where no output is wanted
+  Value key;   ///< K [C, K]
+  Value value; ///< V [C, V]
+  Value beta;  ///< β [C, 1]; null for the additive update
+  Gates gates;
+};
+
+/// What the adjoint needs of the forward pass.
+struct Saved {
+  Value state;   ///< S before the chunk [K, V]
+  Value inverse; ///< T [C, C]; null for the additive update
+  Value updates; ///< N [C, V]
+};
+
+/// Gradients of a chunk's operands; null where there is no such operand.
+struct ChunkGradient {
+  Value query, key, value; ///< `query` is the gradient of s·Q
+  Value beta;              ///< [C, 1]
+  Value decay;             ///< [C, Kg], with respect to g
+  Value state;             ///< of the state before the chunk
+};
+
+class Equations {
+public:
+  Equations(Emitter &emit, const RecurrenceShape &shape) : e(emit), shape(shape) {}
+
+  Gates gates(Value logDecay);
+  /// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal included.
+  Value scores(Value x, Value key, const Gates &gates);
+  /// T of the delta rule.
+  Value inverse(const Chunk &chunk);
+  /// N: what each token adds to the state, by its key.
+  Value updates(const Chunk &chunk, Value inverse, Value state);
+  Value outputs(const Chunk &chunk, Value updates, Value state);
+  Value nextState(const Chunk &chunk, Value updates, Value state);
+
+  /// Adjoint of `outputs` and `nextState` together. `dState` is the gradient of
+  /// the state after the chunk; a null `dOutput` is zero.
+  ChunkGradient adjoint(const Chunk &chunk, const Saved &saved, Value dOutput, Value dState);
+
+private:
+  /// Gradients that arrive at B(s Q) and B(k), before masking; either may be null.
+  struct ScoreCotangent {
+    Value query, key;
+    Value queryScores, keyScores;
+  };
+  /// What B passes on. The gate part is split in the terms a gate g_j of the pair
+  /// (t, m) gets for m < j ≤ t.
+  struct ScoreGradient {
+    Value query, key;
+    Value gatePairs;  ///< per head: E[t, m], the gradient of G_t − G_m
+    Value gateRows;   ///< per channel: Σ_m E[t, m] − Σ_t E[t, m], diagonal left out
+  };
+  struct DeltaGradient {
+    Value value, beta, scores, keyStart;
+  };
+
+  DeltaGradient deltaAdjoint(const Chunk &chunk, const Saved &saved, Value keyScores,
+                             Value dUpdates);
+  ScoreGradient scoreAdjoint(const Chunk &chunk, const ScoreCotangent &cotangent);
+  ScoreGradient scoreAdjointPerChannel(const Chunk &chunk, const ScoreCotangent &cotangent);
+  /// Gradient of g from its four ways into a chunk: pairs (`scores`), e^G
+  /// (`fromStart`), e^{G_C − G} (`toEnd`) and e^{G_C} (`total`).
+  Value gateAdjoint(const ScoreGradient &scores, Value fromStart, Value toEnd, Value total);
+
+  Value decayed(Value x, Value factor) { return factor ? e.mul(factor, x) : x; }
+  bool perChannel() const { return shape.decay == RecurrenceDecay::PerChannel; }
+  /// m < t (or m ≤ t) on [C, C], or on [C, C, 1].
+  Value earlier(int64_t rank = 2);
+  Value upTo(int64_t rank = 2);
+
+  Emitter &e;
+  const RecurrenceShape &shape;
+};
+
+} // namespace hybrid::tile::recurrence
+
+#endif // HYBRID_TILE_FAMILIES_RECURRENCEEQUATIONS_H

@@ -1,0 +1,189 @@
+//===- RecurrenceKernel.cpp - what the programs of the family share -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecurrenceKernel.h"
+
+using namespace mlir;
+using namespace hybrid::tile;
+using namespace hybrid::tile::recurrence;
+
+//===----------------------------------------------------------------------===//
+// Shape
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+RecurrenceShape::verify(llvm::function_ref<InFlightDiagnostic()> emitError) const {
+  if (kvHeads < 1 || heads % kvHeads != 0)
+    return emitError() << "recurrence has " << heads << " heads over " << kvHeads
+                       << " key/value heads; the second must divide the first";
+  for (auto [name, dim] : {std::pair("key", keyDim), std::pair("value", valueDim)})
+    if (dim < 8 || dim % 8 != 0 || dim > kMaxDim)
+      return emitError() << "recurrence has " << name << " dim " << dim
+                         << "; it must be a multiple of 8 from 8 to " << kMaxDim;
+  if (window < 0 || (window == 0) != (stride == 0))
+    return emitError() << "recurrence has window " << window << " and stride " << stride
+                       << "; give both, or 0 for both";
+  if (window && (stride < 1 || window % stride != 0))
+    return emitError() << "recurrence has stride " << stride << ", which does not divide window "
+                       << window;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+void Arguments::activation(ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape = {ShapedType::kDynamic};
+  shape.append(sizes.begin(), sizes.end());
+  SmallVector<int64_t> strides = ViewType::contiguousStrides(shape);
+  strides.front() = ShapedType::kDynamic;
+  list.push_back(ViewType::get(context, shape, Float32Type::get(context), strides));
+}
+
+void Arguments::buffer(ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape = {ShapedType::kDynamic};
+  shape.append(sizes.begin(), sizes.end());
+  list.push_back(KernelBuilder::viewType(context, shape));
+}
+
+void Arguments::segments() { llvm::append_range(list, KernelBuilder::segmentViewTypes(context)); }
+
+void Arguments::operands(const RecurrenceShape &shape) {
+  activation({shape.heads, shape.keyDim});
+  activation({shape.kvHeads, shape.keyDim});
+  activation({shape.kvHeads, shape.valueDim});
+  segments();
+  if (shape.hasDecay())
+    activation({shape.heads, shape.decayDim()});
+  if (shape.isDelta())
+    activation({shape.heads});
+}
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name, const Grid &grid,
+               const Arguments &arguments, const RecurrenceShape &shape)
+    : e(builder, loc, name, grid.sizes, grid.order, arguments.types()), equations(e, shape),
+      shape(shape) {
+  query = next();
+  key = next();
+  value = next();
+  table = next();
+  next(); // token segments: a program of this family starts from its segment
+  if (shape.hasDecay())
+    decay = next();
+  if (shape.isDelta())
+    beta = next();
+  zero = e.idx(0);
+}
+
+/// Chains c with c·S < p + n and c·S + W > p, for the worst p.
+AffineExpr Kernel::chainCount(MLIRContext *context, const RecurrenceShape &shape) {
+  return (Symbols(context).longest + (shape.window - 2)).floorDiv(shape.stride) + 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Spans
+//===----------------------------------------------------------------------===//
+
+Span Kernel::segmentSpan(Value index) {
+  Span span;
+  span.segment = e.segment(table, index);
+  span.begin = span.outputBegin = span.segment.begin;
+  span.end = span.segment.end;
+  span.stateRow = head;
+  return span;
+}
+
+Span Kernel::chainSpan(Value index, Value turn) {
+  Span span = segmentSpan(index);
+  Value window = e.idx(shape.window), stride = e.idx(shape.stride);
+  Value first = span.segment.first;
+  Value last = e.add(first, e.sub(span.end, span.begin));
+
+  // The oldest chain that is still open at the first position, and `turn` later.
+  Value oldest = e.div(e.max(e.sub(first, e.sub(window, stride)), zero), stride);
+  Value chain = e.add(oldest, turn);
+  Value start = e.mul(chain, stride);
+  Value stop = e.add(start, window);
+  Value outputStart = e.select(e.eq(chain, zero), zero, e.sub(stop, stride));
+
+  Value begin = e.max(first, start);
+  Value end = e.min(last, stop);
+  Value outputBegin = e.min(e.max(begin, outputStart), end);
+  if (!shape.hasState) {
+    Value hasOutput = e.lt(outputBegin, end);
+    outputBegin = e.select(hasOutput, outputBegin, begin);
+    end = e.select(hasOutput, end, begin);
+  }
+  Value toRow = e.sub(span.segment.begin, first);
+  span.begin = e.add(begin, toRow);
+  span.outputBegin = e.add(outputBegin, toRow);
+  span.end = e.add(end, toRow);
+
+  if (shape.hasState) {
+    Value ring = e.rem(chain, e.idx(shape.rings()));
+    span.stateRow = e.add(e.mul(ring, e.idx(shape.heads)), head);
+    Value all = e.idx(shape.keyDim);
+    span.loadLimit = e.select(e.lt(start, first), all, zero);
+    Value isOpen = e.both(e.lt(start, last), e.lt(last, stop));
+    span.storeLimit = e.select(isOpen, all, zero);
+  }
+  return span;
+}
+
+/// The limits of a load or store, none if `limit` is null.
+static ValueRange limits(const Value &limit) { return limit ? ValueRange(limit) : ValueRange(); }
+
+Value Kernel::loadState(Value view, const Span &span) {
+  return e.named("load_state", e.load(view, {span.segment.slot, span.stateRow, zero, zero}, {2, 3},
+                                      {shape.keyDim, shape.valueDim}, limits(span.loadLimit)));
+}
+
+void Kernel::storeState(Value state, Value view, const Span &span) {
+  e.store(state, view, {span.segment.slot, span.stateRow, zero, zero}, {2, 3},
+          limits(span.storeLimit));
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Value Kernel::loadRows(StringRef name, Value view, Value row, Value head, int64_t width,
+                       Value limit, int64_t rows) {
+  if (!rows)
+    rows = shape.chunkSize();
+  return e.named(name, e.load(view, {row, head, zero}, {0, 2}, {rows, width}, limit));
+}
+
+void Kernel::storeRows(Value tile, Value view, Value row, Value head, Value limit) {
+  e.store(tile, view, {row, head, zero}, {0, 2}, limit);
+}
+
+Value Kernel::loadBeta(Value row, Value limit, int64_t rows) {
+  if (!rows)
+    rows = shape.chunkSize();
+  return e.named("load_beta", e.load(beta, {row, head}, {0, 1}, {rows, 1}, limit));
+}
+
+Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
+  Chunk chunk;
+  chunk.key = loadRows("load_key", key, row, kvHead, shape.keyDim, limit);
+  chunk.value = loadRows("load_value", value, row, kvHead, shape.valueDim, limit);
+  if (withQuery)
+    chunk.query = e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),
+                           shape.scale);
+  if (shape.isDelta())
+    chunk.beta = loadBeta(row, limit);
+  if (shape.hasDecay())
+    chunk.gates =
+        equations.gates(loadRows("load_decay", decay, row, head, shape.decayDim(), limit));
+  return chunk;
+}

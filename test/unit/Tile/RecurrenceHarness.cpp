@@ -1,0 +1,498 @@
+//===- RecurrenceHarness.cpp - recurrence programs against their definition -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecurrenceHarness.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace hybrid::tile;
+using namespace hybrid::tile::test;
+
+static const double kNaN = std::nan("");
+/// Rows a buffer holds past the last segment.
+static constexpr int64_t kSpareRows = 5;
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+static int64_t rowsOf(const std::vector<Piece> &pieces) {
+  int64_t rows = 0;
+  for (const Piece &piece : pieces)
+    rows += piece.length;
+  return rows;
+}
+
+static HostBuffer activation(int64_t tokens, std::vector<int64_t> sizes) {
+  sizes.insert(sizes.begin(), tokens + kSpareRows);
+  return HostBuffer(sizes, kNaN);
+}
+
+static HostBuffer stateBuffer(const RecurrenceShape &shape, int64_t slots) {
+  return HostBuffer({slots, shape.rings() * shape.heads, shape.keyDim, shape.valueDim}, 0.0);
+}
+
+Call::Call(RecurrenceShape s, std::vector<Piece> p, int64_t n)
+    : shape(s), pieces(std::move(p)), slots(n),
+      query(activation(rowsOf(pieces), {s.heads, s.keyDim})),
+      key(activation(rowsOf(pieces), {s.kvHeads, s.keyDim})),
+      value(activation(rowsOf(pieces), {s.kvHeads, s.valueDim})),
+      decay(activation(rowsOf(pieces), {s.heads, s.decayDim()})),
+      beta(activation(rowsOf(pieces), {s.heads})), state(stateBuffer(s, n)),
+      dOutput(activation(rowsOf(pieces), {s.heads, s.valueDim})), dFinal(stateBuffer(s, n)) {}
+
+int64_t Call::tokens() const { return rowsOf(pieces); }
+
+int64_t Call::longest() const {
+  int64_t most = 0;
+  for (const Piece &piece : pieces)
+    most = std::max(most, piece.length);
+  return most;
+}
+
+int64_t Call::begin(size_t piece) const {
+  int64_t row = 0;
+  for (size_t i = 0; i < piece; ++i)
+    row += pieces[i].length;
+  return row;
+}
+
+Call Call::part(int64_t from, int64_t count) const {
+  Piece whole = pieces.front();
+  Call result(shape, {{count, whole.slot, whole.first + from}}, slots);
+  auto copy = [&](const HostBuffer &source, HostBuffer &target) {
+    int64_t width = source.elements().size() / source.shape()[0];
+    llvm::copy(source.elements().slice(from * width, count * width), target.elements().begin());
+  };
+  copy(query, result.query);
+  copy(key, result.key);
+  copy(value, result.value);
+  copy(decay, result.decay);
+  copy(beta, result.beta);
+  result.state = state;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Random operands
+//===----------------------------------------------------------------------===//
+
+static double gate(GateKind kind, int64_t token, std::mt19937 &random) {
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  switch (kind) {
+  case GateKind::Ordinary:
+    return -0.5 * uniform(random);
+  case GateKind::Alternating:
+    return token % 2 == 0 ? -30.0 : 0.0;
+  case GateKind::Mixed:
+    return uniform(random) < 0.1 ? -30.0 : -0.02 * uniform(random);
+  case GateKind::Strong:
+    return -30.0;
+  case GateKind::Zero:
+    return 0.0;
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+void hybrid::tile::test::fill(Call &call, const Fill &how) {
+  std::mt19937 random(how.seed);
+  std::normal_distribution<double> normal;
+  // Values a float holds exactly, so that f32 runs see the same operands.
+  auto rounded = [](double x) { return double(float(x)); };
+  auto normals = [&](HostBuffer &buffer, int64_t rows) {
+    int64_t width = buffer.shape()[0] ? buffer.elements().size() / buffer.shape()[0] : 0;
+    for (double &x : buffer.elements().take_front(rows * width))
+      x = rounded(normal(random));
+  };
+  const RecurrenceShape &shape = call.shape;
+  int64_t tokens = call.tokens();
+  normals(call.query, tokens);
+  normals(call.key, tokens);
+  normals(call.value, tokens);
+  normals(call.dOutput, tokens);
+  normals(call.state, call.slots);
+  normals(call.dFinal, call.slots);
+  for (int64_t t = 0; t < tokens; ++t) {
+    for (int64_t h = 0; h < shape.kvHeads; ++h) {
+      double square = 1e-6;
+      for (int64_t c = 0; c < shape.keyDim; ++c)
+        square += call.key({t, h, c}) * call.key({t, h, c});
+      for (int64_t c = 0; c < shape.keyDim; ++c)
+        call.key({t, h, c}) = rounded(call.key({t, h, c}) / std::sqrt(square));
+    }
+    for (int64_t h = 0; h < shape.heads; ++h) {
+      for (int64_t c = 0; c < shape.decayDim(); ++c)
+        call.decay({t, h, c}) = rounded(gate(how.gates, t, random));
+      call.beta({t, h}) = rounded(
+          how.beta ? *how.beta : std::uniform_real_distribution<double>(0.0, 1.0)(random));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A context with what programs are made of, and one built program.
+struct Built {
+  Built(BuildProgram build, const RecurrenceShape &shape) {
+    context.loadDialect<TileDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                        tensor::TensorDialect>();
+    OpBuilder builder(&context);
+    Location loc = builder.getUnknownLoc();
+    module = ModuleOp::create(loc);
+    builder.setInsertionPointToEnd(module->getBody());
+    program = build(builder, loc, shape);
+    EXPECT_TRUE(succeeded(mlir::verify(*module)));
+  }
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  ProgramOp program;
+};
+} // namespace
+
+static HostBuffer segmentTable(const Call &call) {
+  HostBuffer table({int64_t(call.pieces.size()), 4}, 0.0);
+  for (auto [i, piece] : llvm::enumerate(call.pieces)) {
+    int64_t s = i, begin = call.begin(i);
+    table({s, 0}) = begin;
+    table({s, 1}) = begin + piece.length;
+    table({s, 2}) = piece.slot;
+    table({s, 3}) = piece.first;
+  }
+  return table;
+}
+
+static SmallVector<int64_t> symbolsOf(const Call &call) {
+  return {call.tokens(), int64_t(call.pieces.size()), call.longest(), call.slots, 0, 0};
+}
+
+namespace {
+/// The views of a call in the order of arguments.
+class Views {
+public:
+  Views(const Call &call)
+      : table(segmentTable(call)), tokenSegment({call.tokens()}, 0.0) {
+    add(call.query);
+    add(call.key);
+    add(call.value);
+    list.push_back(table.view());
+    list.push_back(tokenSegment.view());
+    if (call.shape.hasDecay())
+      add(call.decay);
+    if (call.shape.isDelta())
+      add(call.beta);
+  }
+  void add(const HostBuffer &buffer) { list.push_back(const_cast<HostBuffer &>(buffer).view()); }
+
+  SmallVector<HostView> list;
+
+private:
+  HostBuffer table, tokenSegment;
+};
+} // namespace
+
+HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call, Arithmetic arithmetic) {
+  Built built(build, call.shape);
+  HostBuffer output = activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
+  Views views(call);
+  if (call.shape.hasState)
+    views.add(call.state);
+  views.add(output);
+  InterpreterOptions options;
+  options.arithmetic = arithmetic;
+  EXPECT_TRUE(succeeded(interpret(built.program, views.list, symbolsOf(call), options)));
+  EXPECT_TRUE(output.tailIsIntact());
+  return output;
+}
+
+static int64_t evaluate(AffineMap map, ArrayRef<int64_t> symbols) {
+  SmallVector<Attribute> operands, results;
+  for (int64_t symbol : symbols)
+    operands.push_back(IntegerAttr::get(IndexType::get(map.getContext()), symbol));
+  EXPECT_TRUE(succeeded(map.constantFold(operands, results)));
+  return cast<IntegerAttr>(results[0]).getInt();
+}
+
+static Gradients noGradients(const Call &call, double fill) {
+  auto like = [&](const HostBuffer &buffer) { return HostBuffer(buffer.shape(), fill); };
+  return {like(call.query), like(call.key),  like(call.value),
+          like(call.decay), like(call.beta), like(call.state)};
+}
+
+Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmetic) {
+  const RecurrenceShape &shape = call.shape;
+  Built built(buildRecurrenceBackward, shape);
+  Gradients gradients = noGradients(call, kNaN);
+  Views views(call);
+  if (shape.hasState)
+    views.add(call.state);
+  views.add(call.dOutput);
+  if (shape.hasFinalCotangent)
+    views.add(call.dFinal);
+  views.add(gradients.query);
+  views.add(gradients.key);
+  views.add(gradients.value);
+  if (shape.hasDecay())
+    views.add(gradients.decay);
+  if (shape.isDelta())
+    views.add(gradients.beta);
+  if (shape.hasState)
+    views.add(gradients.initial);
+  std::vector<HostBuffer> workspaces;
+  for (const RecurrenceWorkspace &space : recurrenceBackwardWorkspaces(&built.context, shape)) {
+    SmallVector<int64_t> sizes = {evaluate(space.rows, symbolsOf(call))};
+    llvm::append_range(sizes, space.sizes);
+    workspaces.emplace_back(sizes, kNaN);
+  }
+  for (HostBuffer &workspace : workspaces)
+    views.add(workspace);
+  InterpreterOptions options;
+  options.arithmetic = arithmetic;
+  EXPECT_TRUE(succeeded(interpret(built.program, views.list, symbolsOf(call), options)));
+  return gradients;
+}
+
+//===----------------------------------------------------------------------===//
+// Definition
+//===----------------------------------------------------------------------===//
+
+namespace {
+using Matrix = std::vector<double>; // [K, V]
+
+/// The recurrence of one head over consecutive rows, with what its adjoint needs.
+class Head {
+public:
+  Head(const Call &call, int64_t head) : c(call), h(head), g(head / call.shape.group()) {}
+
+  double alpha(int64_t t, int64_t key) const {
+    if (!c.shape.hasDecay())
+      return 1.0;
+    return std::exp(c.decay({t, h, c.shape.decay == RecurrenceDecay::PerChannel ? key : 0}));
+  }
+
+  /// One token; remembers the state before and after the decay, and u.
+  void step(int64_t t, Matrix &state) {
+    int64_t K = c.shape.keyDim, V = c.shape.valueDim;
+    before.push_back(state);
+    for (int64_t i = 0; i < K; ++i)
+      for (int64_t j = 0; j < V; ++j)
+        state[i * V + j] *= alpha(t, i);
+    decayed.push_back(state);
+    Matrix r(V);
+    for (int64_t j = 0; j < V; ++j) {
+      r[j] = c.value({t, g, j});
+      if (c.shape.isDelta())
+        for (int64_t i = 0; i < K; ++i)
+          r[j] -= state[i * V + j] * c.key({t, g, i});
+    }
+    residual.push_back(r);
+    double beta = c.shape.isDelta() ? c.beta({t, h}) : 1.0;
+    for (int64_t i = 0; i < K; ++i)
+      for (int64_t j = 0; j < V; ++j)
+        state[i * V + j] += c.key({t, g, i}) * beta * r[j];
+    rows.push_back(t);
+  }
+
+  void read(int64_t t, const Matrix &state, HostBuffer &output) const {
+    int64_t K = c.shape.keyDim, V = c.shape.valueDim;
+    for (int64_t j = 0; j < V; ++j) {
+      double sum = 0;
+      for (int64_t i = 0; i < K; ++i)
+        sum += c.query({t, h, i}) * state[i * V + j];
+      output({t, h, j}) = c.shape.scale * sum;
+    }
+  }
+
+  /// Walks all remembered tokens back; `after` is the last state, dState its
+  /// gradient, which becomes that of the first. `reads(t)`: whether t has an
+  /// output.
+  void back(const Matrix &after, Matrix &dState, Gradients &out,
+            const std::function<bool(int64_t)> &reads) const;
+
+private:
+  void backStep(size_t n, const Matrix &state, Matrix &dState, Gradients &out, bool reads) const;
+
+  const Call &c;
+  int64_t h, g;
+  std::vector<Matrix> before, decayed, residual;
+  std::vector<int64_t> rows;
+};
+} // namespace
+
+void Head::back(const Matrix &after, Matrix &dState, Gradients &out,
+                const std::function<bool(int64_t)> &reads) const {
+  const Matrix *state = &after;
+  for (size_t n = rows.size(); n-- > 0; state = &before[n])
+    backStep(n, *state, dState, out, reads(rows[n]));
+}
+
+/// mixers.md 1.8, with w the gradient that reaches the residual.
+void Head::backStep(size_t n, const Matrix &state, Matrix &dState, Gradients &out,
+                    bool reads) const {
+  int64_t K = c.shape.keyDim, V = c.shape.valueDim, t = rows[n];
+  bool delta = c.shape.isDelta();
+  if (reads)
+    for (int64_t i = 0; i < K; ++i)
+      for (int64_t j = 0; j < V; ++j) {
+        double dO = c.dOutput({t, h, j});
+        out.query({t, h, i}) += c.shape.scale * state[i * V + j] * dO;
+        dState[i * V + j] += c.shape.scale * c.query({t, h, i}) * dO;
+      }
+  double beta = delta ? c.beta({t, h}) : 1.0;
+  Matrix w(V);
+  for (int64_t j = 0; j < V; ++j) {
+    double du = 0;
+    for (int64_t i = 0; i < K; ++i)
+      du += dState[i * V + j] * c.key({t, g, i});
+    if (delta)
+      out.beta({t, h}) += du * residual[n][j];
+    w[j] = beta * du;
+    out.value({t, g, j}) += w[j];
+  }
+  bool perChannel = c.shape.decay == RecurrenceDecay::PerChannel;
+  for (int64_t i = 0; i < K; ++i)
+    for (int64_t j = 0; j < V; ++j) {
+      double &d = dState[i * V + j];
+      out.key({t, g, i}) += d * beta * residual[n][j];
+      if (delta) {
+        out.key({t, g, i}) -= decayed[n][i * V + j] * w[j];
+        d -= c.key({t, g, i}) * w[j];
+      }
+      if (c.shape.hasDecay())
+        out.decay({t, h, perChannel ? i : 0}) += alpha(t, i) * d * before[n][i * V + j];
+      d *= alpha(t, i);
+    }
+}
+
+/// Position at which the history of the output at position t starts (mixers.md 2.1).
+static int64_t historyStart(const RecurrenceShape &shape, int64_t t) {
+  if (!shape.window || t < shape.window)
+    return 0;
+  return shape.stride * ((t - shape.window) / shape.stride + 1);
+}
+
+static Matrix readState(const HostBuffer &buffer, const Call &call, int64_t slot, int64_t head) {
+  int64_t K = call.shape.keyDim, V = call.shape.valueDim;
+  Matrix state(K * V, 0.0);
+  if (call.slots)
+    for (int64_t i = 0; i < K; ++i)
+      for (int64_t j = 0; j < V; ++j)
+        state[i * V + j] = buffer({slot, head, i, j});
+  return state;
+}
+
+static void writeState(const Matrix &state, HostBuffer &buffer, const Call &call, int64_t slot,
+                       int64_t head) {
+  int64_t K = call.shape.keyDim, V = call.shape.valueDim;
+  for (int64_t i = 0; i < K; ++i)
+    for (int64_t j = 0; j < V; ++j)
+      buffer({slot, head, i, j}) = state[i * V + j];
+}
+
+/// Calls `visit` for every piece and head, and with a window for every output
+/// position: rows [from, to) from a zero or the stored state, where output is
+/// wanted from row `reads` on.
+static void
+eachHistory(const Call &call,
+            const std::function<void(const Piece &, int64_t head, int64_t from, int64_t reads,
+                                     int64_t to)> &visit) {
+  for (size_t p = 0; p < call.pieces.size(); ++p) {
+    int64_t begin = call.begin(p), length = call.pieces[p].length;
+    for (int64_t h = 0; h < call.shape.heads; ++h) {
+      if (!call.shape.window) {
+        visit(call.pieces[p], h, begin, begin, begin + length);
+        continue;
+      }
+      for (int64_t t = 0; t < length; ++t)
+        visit(call.pieces[p], h, begin + historyStart(call.shape, t), begin + t, begin + t + 1);
+    }
+  }
+}
+
+HostBuffer hybrid::tile::test::define(const Call &call, HostBuffer *finalState) {
+  HostBuffer output = activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
+  eachHistory(call, [&](const Piece &piece, int64_t h, int64_t from, int64_t reads, int64_t to) {
+    Head head(call, h);
+    Matrix state(call.shape.keyDim * call.shape.valueDim, 0.0);
+    if (call.shape.hasState && !call.shape.window)
+      state = readState(call.state, call, piece.slot, h);
+    for (int64_t t = from; t < to; ++t) {
+      head.step(t, state);
+      if (t >= reads)
+        head.read(t, state, output);
+    }
+    if (finalState)
+      writeState(state, *finalState, call, piece.slot, h);
+  });
+  return output;
+}
+
+Gradients hybrid::tile::test::defineGradients(const Call &call) {
+  Gradients gradients = noGradients(call, 0.0);
+  eachHistory(call, [&](const Piece &piece, int64_t h, int64_t from, int64_t reads, int64_t to) {
+    Head head(call, h);
+    Matrix state(call.shape.keyDim * call.shape.valueDim, 0.0);
+    Matrix dState = state;
+    if (call.shape.hasState)
+      state = readState(call.state, call, piece.slot, h);
+    if (call.shape.hasFinalCotangent)
+      dState = readState(call.dFinal, call, piece.slot, h);
+    for (int64_t t = from; t < to; ++t)
+      head.step(t, state);
+    head.back(state, dState, gradients, [&](int64_t t) { return t >= reads; });
+    if (call.shape.hasState)
+      writeState(dState, gradients.initial, call, piece.slot, h);
+  });
+  return gradients;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+static double difference(ArrayRef<double> got, ArrayRef<double> expected) {
+  double worst = 0.0, largest = 1e-30;
+  for (auto [x, y] : llvm::zip(got, expected)) {
+    if (!(std::abs(x - y) <= worst)) // a NaN is a difference
+      worst = std::isnan(x - y) ? INFINITY : std::abs(x - y);
+    largest = std::max(largest, std::abs(y));
+  }
+  return worst / largest;
+}
+
+double hybrid::tile::test::difference(const HostBuffer &got, const HostBuffer &expected,
+                                      const Call &call) {
+  int64_t width = got.elements().size() / got.shape()[0];
+  return ::difference(got.elements().take_front(call.tokens() * width),
+                      expected.elements().take_front(call.tokens() * width));
+}
+
+double hybrid::tile::test::difference(const HostBuffer &got, const HostBuffer &expected) {
+  return ::difference(got.elements(), expected.elements());
+}
+
+std::string hybrid::tile::test::print(const Call &call) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  const RecurrenceShape &s = call.shape;
+  os << (s.isDelta() ? "delta" : "additive") << " decay " << int(s.decay) << " heads " << s.heads
+     << "/" << s.kvHeads << " K " << s.keyDim << " V " << s.valueDim << " window " << s.window
+     << " stride " << s.stride << " lengths";
+  for (const Piece &piece : call.pieces)
+    os << " " << piece.length;
+  return text;
+}

@@ -1,0 +1,88 @@
+//===- RecurrenceHarness.h - recurrence programs against their definition -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TEST_UNIT_TILE_RECURRENCEHARNESS_H
+#define HYBRID_TEST_UNIT_TILE_RECURRENCEHARNESS_H
+
+#include "hybrid/Tile/Families/Recurrence.h"
+#include "hybrid/Tile/Interpreter.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <functional>
+#include <optional>
+
+namespace hybrid::tile::test {
+
+/// One row of the segment table, in tokens.
+struct Piece {
+  int64_t length;
+  int64_t slot = 0;
+  int64_t first = 0;
+};
+
+/// One call: a packed stream and everything a recurrence reads. Rows past the
+/// last segment hold NaN.
+struct Call {
+  Call(RecurrenceShape shape, std::vector<Piece> pieces, int64_t slots = 0);
+
+  int64_t tokens() const;
+  int64_t longest() const;
+  int64_t begin(size_t piece) const;
+  /// Rows [from, from + count) of this call's tokens as a call of one piece per
+  /// given piece; for splitting a one-segment call.
+  Call part(int64_t from, int64_t count) const;
+
+  RecurrenceShape shape;
+  std::vector<Piece> pieces;
+  int64_t slots;
+  /// decay and beta are there whether or not the shape has them.
+  HostBuffer query, key, value, decay, beta, state, dOutput, dFinal;
+};
+
+enum class GateKind {
+  Ordinary,    ///< from −0.5 to 0
+  Alternating, ///< −30, 0, −30, 0, …
+  Mixed,       ///< mostly small, now and then −30
+  Strong,      ///< −30 throughout
+  Zero,
+};
+
+struct Fill {
+  GateKind gates = GateKind::Ordinary;
+  std::optional<double> beta; ///< from 0 to 1 when absent
+  unsigned seed = 1;
+};
+/// Random operands; keys have unit length, as in all layers of the family.
+void fill(Call &call, const Fill &how = {});
+
+struct Gradients {
+  HostBuffer query, key, value, decay, beta, initial;
+};
+
+using BuildProgram = ProgramOp (*)(mlir::OpBuilder &, mlir::Location, const RecurrenceShape &);
+using Arithmetic = InterpreterOptions::Arithmetic;
+
+/// Runs a forward or step program; `call.state` is updated.
+HostBuffer run(BuildProgram build, Call &call, Arithmetic arithmetic = Arithmetic::f64);
+Gradients runBackward(const Call &call, Arithmetic arithmetic = Arithmetic::f64);
+
+/// The definition: token by token in double precision, per output position when
+/// there is a window. `finalState` is filled where there is a state.
+HostBuffer define(const Call &call, HostBuffer *finalState = nullptr);
+/// Its adjoint recurrences (mixers.md 1.8).
+Gradients defineGradients(const Call &call);
+
+/// Largest difference over the rows of segments, relative to the largest
+/// expected magnitude.
+double difference(const HostBuffer &got, const HostBuffer &expected, const Call &call);
+/// The same over a whole buffer.
+double difference(const HostBuffer &got, const HostBuffer &expected);
+
+std::string print(const Call &call);
+
+} // namespace hybrid::tile::test
+
+#endif // HYBRID_TEST_UNIT_TILE_RECURRENCEHARNESS_H
