@@ -1,14 +1,478 @@
-//===- SpecOps.cpp - verifiers and syntax of SpecOps.td -*- C++ -*-===//
+//===- SpecOps.cpp - verifiers of the operations in SpecOps.td -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "hybrid/Hybrid/HybridOps.h"
+#include "SpecSyntax.h"
+#include "SpecVerify.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace hybrid;
+
+//===----------------------------------------------------------------------===//
+// Checks that several operations share
+//===----------------------------------------------------------------------===//
+
+LogicalResult hybrid::verifyCount(Operation *op, StringRef role, int64_t value,
+                                  int64_t least, int64_t most) {
+  if (value >= least && value <= most)
+    return success();
+  return op->emitOpError() << role << " is " << value << "; write a number from "
+                           << least << " to " << most;
+}
+
+LogicalResult hybrid::verifyChannels(Operation *op, StringRef role,
+                                     int64_t value, int64_t most) {
+  if (value > 0 && value <= most && value % 8 == 0)
+    return success();
+  return op->emitOpError() << role << " " << value
+                           << " is not supported; write a multiple of 8 from 8 "
+                              "to "
+                           << most;
+}
+
+LogicalResult hybrid::verifyHistory(Operation *op, int64_t window,
+                                    int64_t stride) {
+  if (failed(verifyCount(op, "window", window, 1, kMaxTokens)) ||
+      failed(verifyCount(op, "stride", stride, 1, kMaxTokens)))
+    return failure();
+  if (window % stride == 0)
+    return success();
+  return op->emitOpError()
+         << "stride " << stride << " does not divide window " << window
+         << "; write stride(" << std::gcd(window, stride) << ") or window("
+         << llvm::alignTo(window, stride) << ")";
+}
+
+LogicalResult hybrid::verifyOneMixer(Operation *op, Block &body) {
+  if (llvm::hasSingleElement(body) && isa<MixerInterface, HeadsOp, SwlaOp>(
+                                          body.front()))
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitOpError() << "holds " << body.getOperations().size()
+                        << " operations where one mixer is expected";
+  if (!body.empty())
+    diagnostic.attachNote(body.back().getLoc())
+        << "the last is '" << body.back().getName()
+        << "'; groups of heads in one layer are written with hybrid.heads";
+  return failure();
+}
+
+/// What leftover(error) asks of a ratio or pattern.
+static LogicalResult verifyWholePeriods(Operation *op, StringRef what,
+                                        int64_t period, int64_t layers,
+                                        StringRef wayOut) {
+  if (layers % period == 0)
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitOpError() << "leaves " << layers % period << " of " << layers
+                        << " layers over after whole " << what << " of "
+                        << period << ", and leftover(error) forbids that; "
+                        << "write layers(" << llvm::alignTo(layers, period)
+                        << ") or " << wayOut;
+  diagnostic.attachNote(op->getParentOp()->getLoc())
+      << "the model has layers(" << layers << ")";
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// ModelOp
+//===----------------------------------------------------------------------===//
+
+MlpOp ModelOp::getMlp() { return dyn_cast<MlpOp>(getBody().front().back()); }
+
+/// One operation that assigns mixers, then at most one MLP.
+static LogicalResult verifyModelBody(ModelOp model) {
+  Block &body = model.getBody().front();
+  auto assigns = [](Operation &op) {
+    return isa<MixOp, PatternOp, LayersOp, HeadsOp, SwlaOp, MixerInterface>(op);
+  };
+  if (body.empty() || !assigns(body.front()))
+    return model.emitOpError()
+           << "starts with "
+           << (body.empty() ? "nothing"
+                            : body.front().getName().getStringRef())
+           << " where its mixers are expected; write a mixer, hybrid.heads, "
+              "hybrid.mix, hybrid.pattern or hybrid.layers first";
+  for (Operation &op : llvm::drop_begin(body)) {
+    if (isa<MlpOp>(op) && &op == &*std::next(body.begin()))
+      continue;
+    InFlightDiagnostic diagnostic =
+        op.emitOpError() << "stands where only one hybrid.mlp is expected; "
+                            "give layers different mixers with hybrid.mix, "
+                            "hybrid.pattern or hybrid.layers";
+    diagnostic.attachNote(body.front().getLoc())
+        << "the mixers of the model are given here";
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult ModelOp::verify() {
+  if (failed(verifyCount(*this, "vocab", getVocab(), 1, kMaxWidth)) ||
+      failed(verifyChannels(*this, "width", getWidth(), kMaxWidth)) ||
+      failed(verifyCount(*this, "layers", getLayers(), 1, kMaxLayers)))
+    return failure();
+  if (getDtype() && !getDtype()->isF32())
+    return emitOpError() << "dtype " << *getDtype()
+                         << " is not supported in version 0.1, which has f32; "
+                            "write dtype(f32) or leave it out";
+  if (getTrained() &&
+      failed(verifyCount(*this, "trained", *getTrained(), 2, kMaxTokens)))
+    return failure();
+  if (getEpsilon() && !(*getEpsilon() > 0.0 && *getEpsilon() < 1.0))
+    return emitOpError() << "epsilon is " << formatNumber(*getEpsilon())
+                         << "; write a number between 0 and 1, such as 1.0e-5";
+  if (getInitStd() && !(*getInitStd() > 0.0 && *getInitStd() < 10.0))
+    return emitOpError() << "init_std is " << formatNumber(*getInitStd())
+                         << "; write a number between 0 and 10, such as 0.02";
+  return verifyModelBody(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// MixOp
+//===----------------------------------------------------------------------===//
+
+bool MixOp::isFull(int64_t index, int64_t layers) {
+  if (getLeftover() == MixLeftover::last_full && index == layers - 1 &&
+      layers % getPeriod() != 0)
+    return true;
+  int64_t phase = index - getOffset().value_or(getBiased());
+  return llvm::mod(phase, getPeriod()) < getFull();
+}
+
+LogicalResult MixOp::verify() {
+  int64_t biased = getBiased(), full = getFull();
+  if (biased < 1 || full < 1 || biased > kMaxLayers || full > kMaxLayers)
+    return emitOpError() << "ratio " << biased << " : " << full
+                         << " must have two numbers from 1 to " << kMaxLayers
+                         << "; for layers of one kind write their mixer without "
+                            "hybrid.mix";
+  if (std::optional<int64_t> offset = getOffset())
+    if (*offset < 0 || *offset >= getPeriod())
+      return emitOpError() << "offset " << *offset
+                           << " is outside the period of " << getPeriod()
+                           << " layers that ratio " << biased << " : " << full
+                           << " makes; write an offset from 0 to "
+                           << getPeriod() - 1;
+
+  Block &body = getBody().front();
+  int64_t entries = body.getOperations().size();
+  if (entries != 2)
+    return emitOpError() << "has " << entries
+                         << " mixers where ratio " << biased << " : " << full
+                         << " needs 2; write the biased one, then the full one "
+                            "(more kinds: hybrid.pattern)";
+  for (Operation &op : body)
+    if (!isa<MixerInterface, HeadsOp, SwlaOp>(op))
+      return emitOpError() << "holds '" << op.getName()
+                           << "' where a mixer, hybrid.heads or hybrid.swla is "
+                              "expected; move it out";
+  if (getLeftover() == MixLeftover::error)
+    return verifyWholePeriods(
+        *this, "periods", getPeriod(),
+        cast<ModelOp>((*this)->getParentOp()).getLayers(),
+        "leftover(biased) or leftover(last_full)");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PatternOp, LayersOp, NamedOp
+//===----------------------------------------------------------------------===//
+
+/// The `hybrid.named` of `op` by name, or failure when one stands twice or
+/// another operation is among them.
+static FailureOr<llvm::StringMap<NamedOp>> collectNamed(Operation *op) {
+  llvm::StringMap<NamedOp> named;
+  for (Operation &entry : op->getRegion(0).front()) {
+    auto namedOp = dyn_cast<NamedOp>(entry);
+    if (!namedOp)
+      return entry.emitOpError("stands where a hybrid.named is expected; write "
+                               "hybrid.named \"...\" { } around it");
+    if (isa<PatternOp>(op) && namedOp.getName().size() > 1)
+      return namedOp.emitOpError()
+             << "is called '" << namedOp.getName()
+             << "' in a pattern, where a name is one letter; shorten it or list "
+                "the layers with hybrid.layers";
+    auto [it, inserted] = named.try_emplace(namedOp.getName(), namedOp);
+    if (inserted)
+      continue;
+    InFlightDiagnostic diagnostic = namedOp.emitOpError()
+                                    << "gives the name '" << namedOp.getName()
+                                    << "' a second time; rename one";
+    diagnostic.attachNote(it->second.getLoc()) << "the first is here";
+    return failure();
+  }
+  return named;
+}
+
+static InFlightDiagnostic emitUnknownName(
+    Operation *op, StringRef what, StringRef name, int64_t index,
+    const llvm::StringMap<NamedOp> &named) {
+  SmallVector<StringRef> known(named.keys());
+  llvm::sort(known);
+  return op->emitOpError() << "has the unknown " << what << " '" << name
+                           << "' at index " << index << "; the body names "
+                           << (known.empty() ? "nothing"
+                                             : "'" + llvm::join(known, "', '") +
+                                                   "'")
+                           << ", so change it or add hybrid.named \"" << name
+                           << "\"";
+}
+
+/// Whether every name of the body is used by `isUsed`.
+template <typename IsUsed>
+static LogicalResult verifyAllUsed(const llvm::StringMap<NamedOp> &named,
+                                   IsUsed isUsed) {
+  for (const auto &entry : named) {
+    NamedOp op = entry.second;
+    if (!isUsed(entry.first()))
+      return op.emitOpError() << "names '" << entry.first()
+                              << "', which no layer has; use it or remove it";
+  }
+  return success();
+}
+
+LogicalResult PatternOp::verify() {
+  FailureOr<llvm::StringMap<NamedOp>> named = collectNamed(*this);
+  if (failed(named))
+    return failure();
+  StringRef letters = getLetters();
+  int64_t layers = cast<ModelOp>((*this)->getParentOp()).getLayers();
+  if (letters.empty())
+    return emitOpError("has no letters; write one letter per layer");
+  for (auto [index, letter] : llvm::enumerate(letters))
+    if (!named->contains(StringRef(&letter, 1)))
+      return emitUnknownName(*this, "letter", letters.substr(index, 1), index,
+                             *named);
+  if (static_cast<int64_t>(letters.size()) > layers)
+    return emitOpError() << "has " << letters.size()
+                         << " letters for a model of " << layers
+                         << " layers; shorten the pattern or write layers("
+                         << letters.size() << ")";
+  if (getLeftover() == PatternLeftover::error &&
+      failed(verifyWholePeriods(*this, "repetitions", letters.size(), layers,
+                                "leftover(cut) or leftover(last)")))
+    return failure();
+  return verifyAllUsed(*named,
+                       [&](StringRef name) { return letters.contains(name); });
+}
+
+LogicalResult LayersOp::verify() {
+  FailureOr<llvm::StringMap<NamedOp>> named = collectNamed(*this);
+  if (failed(named))
+    return failure();
+  auto model = cast<ModelOp>((*this)->getParentOp());
+  int64_t listed = getNames().size();
+  if (listed != model.getLayers()) {
+    InFlightDiagnostic diagnostic =
+        emitOpError() << "lists " << listed << " layers where the model has "
+                      << model.getLayers() << "; write one name per layer";
+    diagnostic.attachNote(model.getLoc())
+        << "the model has layers(" << model.getLayers() << ")";
+    return failure();
+  }
+  llvm::StringSet<> used;
+  for (auto [index, name] :
+       llvm::enumerate(getNames().getAsValueRange<StringAttr>())) {
+    if (!named->contains(name))
+      return emitUnknownName(*this, "name", name, index, *named);
+    used.insert(name);
+  }
+  return verifyAllUsed(*named,
+                       [&](StringRef name) { return used.contains(name); });
+}
+
+LogicalResult NamedOp::verify() {
+  if (getName().empty())
+    return emitOpError("has an empty name; write hybrid.named \"L\"");
+  return verifyOneMixer(*this, getBody().front());
+}
+
+//===----------------------------------------------------------------------===//
+// HeadsOp, SwlaOp
+//===----------------------------------------------------------------------===//
+
+/// The mixer that a group of a layer comes down to, or null.
+static MixerInterface getGroupMixer(Operation &op) {
+  if (auto swla = dyn_cast<SwlaOp>(op)) {
+    Block &body = swla.getBody().front();
+    return body.empty() ? MixerInterface() : dyn_cast<MixerInterface>(
+                                                 body.front());
+  }
+  return dyn_cast<MixerInterface>(op);
+}
+
+LogicalResult HeadsOp::verify() {
+  Block &body = getBody().front();
+  int64_t groups = body.getOperations().size();
+  if (groups < 2)
+    return emitOpError() << "has " << groups
+                         << " groups where two are the least; write one mixer "
+                            "without hybrid.heads";
+  int64_t sum = 0;
+  for (Operation &op : body) {
+    MixerInterface mixer = getGroupMixer(op);
+    if (!mixer)
+      return op.emitOpError("is no group of heads; write a mixer or hybrid.swla "
+                            "in hybrid.heads");
+    sum += mixer.getHeads();
+  }
+  if (getTotal() && *getTotal() != sum)
+    return emitOpError() << "groups have " << sum << " heads together, unlike "
+                         << "total(" << *getTotal()
+                         << "); change a group or write total(" << sum << ")";
+  return success();
+}
+
+LogicalResult SwlaOp::verify() {
+  if (failed(verifyHistory(*this, getWindow(), getStride())))
+    return failure();
+  Block &body = getBody().front();
+  if (llvm::hasSingleElement(body) &&
+      isa<RecurrentMixerInterface>(body.front()))
+    return success();
+  InFlightDiagnostic diagnostic =
+      emitOpError() << "holds " << body.getOperations().size()
+                    << " operations where one recurrence is expected";
+  for (Operation &op : body)
+    if (isa<SoftmaxOp>(op))
+      diagnostic.attachNote(op.getLoc())
+          << "softmax attention has a window of its own; write window("
+          << getWindow() << ") on it";
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
+// Mixers
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyPosition(SoftmaxOp op) {
+  if (op.getPosition() == PositionKind::nope) {
+    if (op.getRopeBase() || op.getDynamicNtk())
+      return op.emitOpError("has position nope with an argument of rope; write "
+                            "position(nope) or position(rope, ...)");
+    return success();
+  }
+  if (std::optional<double> base = op.getRopeBase(); base && !(*base > 1.0))
+    return op.emitOpError() << "rotary base is "
+                            << formatNumber(*op.getRopeBase())
+                            << "; write a base above 1, such as 10000";
+  if (std::optional<double> factor = op.getDynamicNtk()) {
+    if (!(*factor >= 1.0))
+      return op.emitOpError() << "dynamic_ntk is "
+                              << formatNumber(*op.getDynamicNtk())
+                              << "; write a factor of 1 or more";
+    auto model = op->getParentOfType<ModelOp>();
+    if (model && !model.getTrained())
+      return (op.emitOpError() << "uses dynamic_ntk " << formatNumber(*factor)
+                               << " but no trained length is known; write "
+                                  "trained(n) on the model")
+                 .attachNote(model.getLoc())
+             << "the model is here";
+  }
+  return success();
+}
+
+static LogicalResult verifyLogitScale(SoftmaxOp op) {
+  if (!op.getLogitScale())
+    return success();
+  if (op.getLogitScale() == LogitScaleKind::constant) {
+    if (!op.getLogitFactor())
+      return op.emitOpError("has a constant logit scale without its factor; "
+                            "write logit_scale(constant, factor = x)");
+    if (*op.getLogitFactor() > 0.0)
+      return success();
+    return op.emitOpError() << "logit scale is "
+                            << formatNumber(*op.getLogitFactor())
+                            << "; write a factor above 0";
+  }
+  if (std::optional<int64_t> trained = op.getLogitTrained())
+    return verifyCount(op, "trained length of log_n", *trained, 2, kMaxTokens);
+  auto model = op->getParentOfType<ModelOp>();
+  if (!model || model.getTrained())
+    return success();
+  return (op.emitOpError("has logit_scale(log_n) but no trained length is known; "
+                         "write logit_scale(log_n, trained = n) or trained(n) on "
+                         "the model"))
+             .attachNote(model.getLoc())
+         << "the model is here";
+}
+
+LogicalResult SoftmaxOp::verify() {
+  if (failed(verifyCount(*this, "heads", getHeads(), 1, kMaxHeads)) ||
+      failed(verifyChannels(*this, "head_dim", getHeadDim(), kMaxHeadDim)))
+    return failure();
+  if (std::optional<int64_t> kvHeads = getKvHeads())
+    if (*kvHeads < 1 || getHeads() % *kvHeads != 0)
+      return emitOpError() << "kv_heads " << *kvHeads
+                           << " does not divide heads " << getHeads()
+                           << "; each key head serves an equal number of query "
+                              "heads, so write a divisor of "
+                           << getHeads();
+  if (getWindow() && (*getWindow() < 1 || *getWindow() > kMaxTokens))
+    return emitOpError() << "window is " << *getWindow()
+                         << ", and a window counts the token itself; write a "
+                            "number from 1 to "
+                         << kMaxTokens << ", or leave it out for all tokens";
+  if (std::optional<int64_t> sinks = getSinks()) {
+    if (failed(verifyCount(*this, "sinks", *sinks, 1, kMaxTokens)))
+      return failure();
+    if (!getWindow())
+      return emitOpError() << "sinks(" << *sinks
+                           << ") without a window changes nothing, all tokens "
+                              "are seen; add window(n) or remove it";
+  }
+  if (failed(verifyPosition(*this)))
+    return failure();
+  return verifyLogitScale(*this);
+}
+
+/// What every named recurrence has in common.
+static LogicalResult verifyRecurrent(RecurrentMixerInterface op) {
+  if (failed(verifyCount(op, "heads", op.getHeads(), 1, kMaxHeads)) ||
+      failed(verifyChannels(op, "head_dim", op.getHeadDim(), kMaxHeadDim)))
+    return failure();
+  if (op.getValueDim() && failed(verifyChannels(op, "value_dim",
+                                                *op.getValueDim(),
+                                                kMaxValueDim)))
+    return failure();
+  if (op.getConv() && *op.getConv() != 0 &&
+      failed(verifyCount(op, "convolution width", *op.getConv(), 2, kMaxConv)))
+    return failure();
+  return success();
+}
+
+LogicalResult GlaOp::verify() {
+  if (failed(verifyRecurrent(
+          cast<RecurrentMixerInterface>(getOperation()))))
+    return failure();
+  if (getGateNormalizer() && !(*getGateNormalizer() > 0.0))
+    return emitOpError() << "gate_normalizer is "
+                         << formatNumber(*getGateNormalizer())
+                         << " and divides the log decay; write a number above "
+                            "0, such as 16";
+  if (getGateRank())
+    return verifyCount(*this, "gate_rank", *getGateRank(), 1, kMaxWidth);
+  return success();
+}
+
+LogicalResult GdnOp::verify() {
+  return verifyRecurrent(cast<RecurrentMixerInterface>(getOperation()));
+}
+
+//===----------------------------------------------------------------------===//
+// MlpOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult MlpOp::verify() {
+  return verifyChannels(*this, "channels", getChannels(), kMaxWidth);
+}
+
+#include "hybrid/Hybrid/MixerInterfaces.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/SpecOps.cpp.inc"

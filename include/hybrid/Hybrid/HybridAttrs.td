@@ -12,5 +12,6 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "hybrid/Hybrid/GraphAttrs.td"
 include "hybrid/Hybrid/HybridDialect.td"
+include "hybrid/Hybrid/SpecAttrs.td"
 
 #endif // HYBRID_HYBRID_ATTRS_TD

@@ -29,6 +29,12 @@
 #include "hybrid/Hybrid/HybridTypes.h.inc"
 
 #include "hybrid/Hybrid/GraphInterfaces.h.inc"
+namespace hybrid {
+class LayerOp;
+class MlpOp;
+} // namespace hybrid
+
+#include "hybrid/Hybrid/MixerInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/SpecOps.h.inc"

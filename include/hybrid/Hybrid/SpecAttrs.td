@@ -1,0 +1,99 @@
+//===- SpecAttrs.td - words a spec and a stack are written with -*- tablegen -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_HYBRID_SPEC_ATTRS_TD
+#define HYBRID_HYBRID_SPEC_ATTRS_TD
+
+include "mlir/IR/EnumAttr.td"
+include "hybrid/Hybrid/HybridDialect.td"
+
+/// An enumeration that is written as a bare word.
+class Hybrid_Word<string name, string summary, list<string> words>
+    : I32Enum<name, summary,
+              !foreach(i, !range(!size(words)), I32EnumCase<words[i], i>)> {
+  let cppNamespace = "::hybrid";
+}
+class Hybrid_WordAttr<I32Enum words, string mnemonic>
+    : EnumAttr<Hybrid_Dialect, words, mnemonic> {
+  let assemblyFormat = "$value";
+}
+
+/// A count or size. Signed, so that a verifier can print what was written.
+def Hybrid_Count : TypedSignlessIntegerAttrBase<I64, "int64_t", "integer"> {
+  let convertFromStorage = "$_self.getInt()";
+}
+/// A real number, written with or without a fraction.
+def Hybrid_Number : FloatAttrBase<F64, "number"> {
+  let returnType = "double";
+  let convertFromStorage = "$_self.getValueAsDouble()";
+}
+
+//===----------------------------------------------------------------------===//
+// Which layer gets which mixer
+//===----------------------------------------------------------------------===//
+
+def Hybrid_MixLeftover : Hybrid_Word<"MixLeftover",
+    "what happens to layers after the last whole period of a ratio",
+    ["biased", "last_full", "error"]>;
+def Hybrid_MixLeftoverAttr : Hybrid_WordAttr<Hybrid_MixLeftover, "mix_leftover">;
+
+def Hybrid_PatternLeftover : Hybrid_Word<"PatternLeftover",
+    "what happens when the last repetition of a pattern is not whole",
+    ["cut", "last", "error"]>;
+def Hybrid_PatternLeftoverAttr
+    : Hybrid_WordAttr<Hybrid_PatternLeftover, "pattern_leftover">;
+
+//===----------------------------------------------------------------------===//
+// The softmax family
+//===----------------------------------------------------------------------===//
+
+def Hybrid_PositionKind : Hybrid_Word<"PositionKind",
+    "how softmax attention learns where a token stands", ["nope", "rope"]>;
+def Hybrid_PositionKindAttr : Hybrid_WordAttr<Hybrid_PositionKind, "position">;
+
+def Hybrid_LogitScaleKind : Hybrid_Word<"LogitScaleKind",
+    "factor on the logits beside 1/sqrt(head_dim)", ["constant", "log_n"]>;
+def Hybrid_LogitScaleKindAttr
+    : Hybrid_WordAttr<Hybrid_LogitScaleKind, "logit_scale">;
+
+//===----------------------------------------------------------------------===//
+// The recurrence family
+//===----------------------------------------------------------------------===//
+
+def Hybrid_UpdateKind : Hybrid_Word<"UpdateKind",
+    "how a token writes into the state", ["additive", "delta"]>;
+def Hybrid_UpdateKindAttr : Hybrid_WordAttr<Hybrid_UpdateKind, "update">;
+
+def Hybrid_DecayKind : Hybrid_Word<"DecayKind",
+    "what a state is multiplied by before a token writes",
+    ["none", "constant", "scalar", "channel"]>;
+def Hybrid_DecayKindAttr : Hybrid_WordAttr<Hybrid_DecayKind, "decay">;
+
+def Hybrid_GateKind : Hybrid_Word<"GateKind",
+    "how the log decay is computed from the layer input",
+    ["none", "log_sigmoid", "softplus"]>;
+def Hybrid_GateKindAttr : Hybrid_WordAttr<Hybrid_GateKind, "gate">;
+
+def Hybrid_QKNormKind : Hybrid_Word<"QKNormKind",
+    "normalisation of queries and keys per head", ["none", "l2", "rms"]>;
+def Hybrid_QKNormKindAttr : Hybrid_WordAttr<Hybrid_QKNormKind, "qk_norm">;
+
+def Hybrid_OutputStage : Hybrid_Word<"OutputStage",
+    "what happens to the heads before the output projection",
+    ["plain", "norm", "gate", "norm_gate"]>;
+def Hybrid_OutputStageAttr
+    : Hybrid_WordAttr<Hybrid_OutputStage, "output_stage">;
+
+//===----------------------------------------------------------------------===//
+// The channel mixer
+//===----------------------------------------------------------------------===//
+
+def Hybrid_MlpKind : Hybrid_Word<"MlpKind",
+    "feed-forward part of a layer", ["swiglu"]>;
+def Hybrid_MlpKindAttr : Hybrid_WordAttr<Hybrid_MlpKind, "mlp_kind">;
+
+#endif // HYBRID_HYBRID_SPEC_ATTRS_TD

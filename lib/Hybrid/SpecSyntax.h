@@ -1,0 +1,77 @@
+//===- SpecSyntax.h - syntax shared by spec and stack operations -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The custom<...> directives of SpecOps.td and StackOps.td, found by the
+// generated code through its namespace.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_HYBRID_SPECSYNTAX_H
+#define HYBRID_LIB_HYBRID_SPECSYNTAX_H
+
+#include "hybrid/Hybrid/HybridOps.h"
+
+namespace hybrid {
+
+/// A real number with or without a fraction: 5, -4.5, 1.0e-5.
+mlir::ParseResult parseNumber(mlir::OpAsmParser &parser,
+                              mlir::FloatAttr &number);
+/// The shortest text that parseNumber reads back as the same number.
+std::string formatNumber(double number);
+void printNumber(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                 mlir::FloatAttr number);
+
+/// One word of an enumeration; another word is an error that lists them all.
+template <typename AttrT>
+mlir::ParseResult parseWord(mlir::OpAsmParser &parser, AttrT &attr) {
+  using Enum = decltype(attr.getValue());
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  llvm::StringRef word;
+  if (parser.parseKeyword(&word))
+    return mlir::failure();
+  if (std::optional<Enum> value = symbolizeEnum<Enum>(word)) {
+    attr = AttrT::get(parser.getContext(), *value);
+    return mlir::success();
+  }
+  llvm::SmallVector<llvm::StringRef> words;
+  for (uint32_t i = 0; !stringifyEnum(static_cast<Enum>(i)).empty(); ++i)
+    words.push_back(stringifyEnum(static_cast<Enum>(i)));
+  return parser.emitError(loc)
+         << "unknown word '" << word << "' for " << AttrT::getMnemonic()
+         << "; write one of " << llvm::join(words, ", ");
+}
+template <typename AttrT>
+void printWord(mlir::OpAsmPrinter &printer, mlir::Operation *, AttrT attr) {
+  printer << stringifyEnum(attr.getValue());
+}
+
+/// nope | rope (, base = x)? (, dynamic_ntk = x)?
+mlir::ParseResult parsePosition(mlir::OpAsmParser &parser,
+                                PositionKindAttr &kind, mlir::FloatAttr &base,
+                                mlir::FloatAttr &dynamicNtk);
+void printPosition(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                   PositionKindAttr kind, mlir::FloatAttr base,
+                   mlir::FloatAttr dynamicNtk);
+
+/// constant, factor = x | log_n (, trained = n)?
+mlir::ParseResult parseLogitScale(mlir::OpAsmParser &parser,
+                                  LogitScaleKindAttr &kind,
+                                  mlir::FloatAttr &factor,
+                                  mlir::IntegerAttr &trained);
+void printLogitScale(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                     LogitScaleKindAttr kind, mlir::FloatAttr factor,
+                     mlir::IntegerAttr trained);
+
+/// A width, or `off`, which is kept as 0.
+mlir::ParseResult parseConv(mlir::OpAsmParser &parser,
+                            mlir::IntegerAttr &width);
+void printConv(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+               mlir::IntegerAttr width);
+
+} // namespace hybrid
+
+#endif // HYBRID_LIB_HYBRID_SPECSYNTAX_H
