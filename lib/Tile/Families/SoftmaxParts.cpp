@@ -62,8 +62,10 @@ KeyRange hybrid::tile::visibleKeys(KernelBuilder &k, const Visibility &sees, Val
   if (sees.window)
     range.start = k.max(zero, k.sub(k.add(firstQuery, k.idx(1)), sees.window));
   Value main = k.ceilDiv(k.max(zero, k.sub(end, range.start)), tile);
-  if (sees.sinks)
-    range.sinkTiles = k.ceilDiv(k.min(sees.sinks, range.start), tile);
+  if (sees.sinks) {
+    range.sinkEnd = k.min(sees.sinks, range.start);
+    range.sinkTiles = k.ceilDiv(range.sinkEnd, tile);
+  }
   range.tiles = k.add(range.sinkTiles, main);
   return range;
 }
@@ -73,12 +75,12 @@ KeyTile hybrid::tile::keyTileAt(KernelBuilder &k, const KeyRange &range, Value n
   Value tile = k.idx(keyTile);
   Value inMain = k.add(range.start, k.mul(k.sub(n, range.sinkTiles), tile));
   KeyTile at{inMain, {}};
-  if (matchPattern(range.sinkTiles, m_Zero()))
+  if (!range.sinkEnd)
     return at;
-  // The last sink tile may reach over the start of the main part.
+  // The last sink tile may reach over the sinks, into the main part.
   Value isSink = k.lt(n, range.sinkTiles);
   at.first = k.select(isSink, k.mul(n, tile), inMain);
-  at.limit = k.select(isSink, range.start, k.idx(std::numeric_limits<int32_t>::max()));
+  at.limit = k.select(isSink, range.sinkEnd, k.idx(std::numeric_limits<int32_t>::max()));
   return at;
 }
 

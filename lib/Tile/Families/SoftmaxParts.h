@@ -26,7 +26,7 @@ struct Visibility {
 /// The key tiles a query tile must visit: those that cover [0, sinkEnd), then
 /// those that cover [start, end). Nothing in between is visible.
 struct KeyRange {
-  mlir::Value sinkTiles, start, tiles; // index; `tiles` counts both parts
+  mlir::Value sinkEnd, sinkTiles, start, tiles; // index; `tiles` counts both parts
 };
 
 /// Key tiles for queries whose first position is `firstQuery`, of keys up to

@@ -13,6 +13,25 @@
 
 namespace hybrid::tile {
 
+/// Small tiles, so that a short sequence has several.
+inline SoftmaxShape softmaxShape(int64_t heads, int64_t kvHeads, int64_t dim, int64_t valueDim,
+                   llvm::ArrayRef<int64_t> windows = {}, llvm::ArrayRef<int64_t> sinks = {},
+                   int64_t queryTile = 16, int64_t keyTile = 16) {
+  SoftmaxShape s;
+  s.heads = heads;
+  s.kvHeads = kvHeads;
+  s.dim = dim;
+  s.valueDim = valueDim;
+  s.scale = 1.0 / std::sqrt(double(dim));
+  s.windows.assign(windows.begin(), windows.end());
+  s.sinks.assign(sinks.begin(), sinks.end());
+  s.windows.resize(heads, windows.empty() ? 0 : windows.back());
+  s.sinks.resize(heads, sinks.empty() ? 0 : sinks.back());
+  s.queryTile = queryTile;
+  s.keyTile = keyTile;
+  return s;
+}
+
 /// Dense softmax attention in double: a mask per pair, one row at a time.
 struct SoftmaxReference {
   SoftmaxReference(const SoftmaxShape &shape, llvm::ArrayRef<int64_t> lengths,

@@ -17,42 +17,24 @@ struct Case {
   SmallVector<int64_t> lengths, first;
 };
 
-SoftmaxShape shape(int64_t heads, int64_t kvHeads, int64_t dim, int64_t valueDim,
-                   ArrayRef<int64_t> windows = {}, ArrayRef<int64_t> sinks = {},
-                   int64_t queryTile = 16, int64_t keyTile = 16) {
-  SoftmaxShape s;
-  s.heads = heads;
-  s.kvHeads = kvHeads;
-  s.dim = dim;
-  s.valueDim = valueDim;
-  s.scale = 1.0 / std::sqrt(double(dim));
-  s.windows.assign(windows.begin(), windows.end());
-  s.sinks.assign(sinks.begin(), sinks.end());
-  s.windows.resize(heads, windows.empty() ? 0 : windows.back());
-  s.sinks.resize(heads, sinks.empty() ? 0 : sinks.back());
-  s.queryTile = queryTile;
-  s.keyTile = keyTile;
-  return s;
-}
-
 const Case kCases[] = {
-    {"Causal", shape(1, 1, 8, 8), {40}, {}},
-    {"RaggedTails", shape(1, 1, 4, 4), {0, 1, 15, 16, 17, 33}, {}},
-    {"DefaultTiles", shape(1, 1, 4, 4, {}, {}, 64, 64), {63, 64, 65}, {}},
-    {"UnlikeTiles", shape(1, 1, 4, 4, {}, {}, 8, 16), {37, 3}, {}},
-    {"UnlikeTilesTheOtherWay", shape(1, 1, 4, 4, {}, {}, 16, 8), {37, 3}, {}},
-    {"GroupedHeads", shape(6, 2, 4, 4), {20, 5}, {}},
-    {"OwnValueWidth", shape(2, 2, 4, 12), {20}, {}},
-    {"Window", shape(1, 1, 4, 4, {5}), {50, 3}, {}},
-    {"WindowOfOne", shape(1, 1, 4, 4, {1}), {20}, {}},
-    {"WindowOfATile", shape(1, 1, 4, 4, {16}), {70}, {}},
-    {"WindowBeyondTheLength", shape(1, 1, 4, 4, {100}), {50}, {}},
-    {"WindowWithSinks", shape(1, 1, 4, 4, {7}, {4}), {70, 2}, {}},
-    {"MoreSinksThanATile", shape(1, 1, 4, 4, {7}, {20}), {70}, {}},
-    {"SinksBeforeTheSegment", shape(1, 1, 4, 4, {7}, {4}), {70, 30}, {2, 9}},
-    {"HeadWiseTable", shape(4, 2, 4, 4, {0, 5, 20, 0}, {0, 3, 0, 0}), {60, 7}, {}},
-    {"WindowUnlikeTiles", shape(1, 1, 4, 4, {9}, {2}, 8, 32), {70}, {}},
-    {"WindowUnlikeTilesTheOtherWay", shape(1, 1, 4, 4, {9}, {2}, 32, 8), {70}, {}},
+    {"Causal", softmaxShape(1, 1, 8, 8), {40}, {}},
+    {"RaggedTails", softmaxShape(1, 1, 4, 4), {0, 1, 15, 16, 17, 33}, {}},
+    {"DefaultTiles", softmaxShape(1, 1, 4, 4, {}, {}, 64, 64), {63, 64, 65}, {}},
+    {"UnlikeTiles", softmaxShape(1, 1, 4, 4, {}, {}, 8, 16), {37, 3}, {}},
+    {"UnlikeTilesTheOtherWay", softmaxShape(1, 1, 4, 4, {}, {}, 16, 8), {37, 3}, {}},
+    {"GroupedHeads", softmaxShape(6, 2, 4, 4), {20, 5}, {}},
+    {"OwnValueWidth", softmaxShape(2, 2, 4, 12), {20}, {}},
+    {"Window", softmaxShape(1, 1, 4, 4, {5}), {50, 3}, {}},
+    {"WindowOfOne", softmaxShape(1, 1, 4, 4, {1}), {20}, {}},
+    {"WindowOfATile", softmaxShape(1, 1, 4, 4, {16}), {70}, {}},
+    {"WindowBeyondTheLength", softmaxShape(1, 1, 4, 4, {100}), {50}, {}},
+    {"WindowWithSinks", softmaxShape(1, 1, 4, 4, {7}, {4}), {70, 2}, {}},
+    {"MoreSinksThanATile", softmaxShape(1, 1, 4, 4, {7}, {20}), {70}, {}},
+    {"SinksBeforeTheSegment", softmaxShape(1, 1, 4, 4, {7}, {4}), {70, 30}, {2, 9}},
+    {"HeadWiseTable", softmaxShape(4, 2, 4, 4, {0, 5, 20, 0}, {0, 3, 0, 0}), {60, 7}, {}},
+    {"WindowUnlikeTiles", softmaxShape(1, 1, 4, 4, {9}, {2}, 8, 32), {70}, {}},
+    {"WindowUnlikeTilesTheOtherWay", softmaxShape(1, 1, 4, 4, {9}, {2}, 32, 8), {70}, {}},
 };
 
 /// What a failing parameterised test prints.
@@ -116,14 +98,14 @@ protected:
 } // namespace
 
 TEST_F(SoftmaxMean, ATT_01) {
-  HostBuffer o = means(shape(1, 1, 4, 1, {4}), 8);
+  HostBuffer o = means(softmaxShape(1, 1, 4, 1, {4}), 8);
   const double expected[] = {0, 0.5, 1, 1.5, 2.5, 3.5, 4.5, 5.5};
   for (int64_t row = 0; row < 8; ++row)
     EXPECT_DOUBLE_EQ(o({row, 0, 0}), expected[row]);
 }
 
 TEST_F(SoftmaxMean, ATT_02) {
-  HostBuffer one = means(shape(1, 1, 4, 1, {1}), 3), all = means(shape(1, 1, 4, 1), 3);
+  HostBuffer one = means(softmaxShape(1, 1, 4, 1, {1}), 3), all = means(softmaxShape(1, 1, 4, 1), 3);
   for (int64_t row = 0; row < 3; ++row) {
     EXPECT_EQ(one({row, 0, 0}), row);
     EXPECT_DOUBLE_EQ(all({row, 0, 0}), row / 2.0);
@@ -135,7 +117,7 @@ class SoftmaxRows : public SoftmaxMean {
 protected:
   /// The last row's weights of three keys with these logits.
   std::array<double, 3> weights(std::array<double, 3> logits, double *lse = nullptr) {
-    SoftmaxShape s = shape(1, 1, 1, 3);
+    SoftmaxShape s = softmaxShape(1, 1, 1, 3);
     s.scale = 1.0;
     HostBuffer q({3, 1, 1}, 1.0), k({3, 1, 1}, 0.0), v({3, 1, 3}, 0.0);
     for (int64_t j = 0; j < 3; ++j) {
