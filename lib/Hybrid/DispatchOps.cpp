@@ -79,6 +79,9 @@ LogicalResult AlternativesOp::verify() {
       return emitOpError("guard ")
              << guard << " must be one constraint over the " << numSymbols
              << " symbols of a call";
+    if (set.getValue().isEq(0))
+      return emitOpError("guard ")
+             << guard << " must be an inequality, so that it can be negated";
   }
   for (Region &algorithm : getAlgorithms()) {
     auto yield = dyn_cast<YieldOp>(algorithm.front().back());

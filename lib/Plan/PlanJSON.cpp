@@ -7,6 +7,8 @@
 
 #include "hybrid/Plan/Plan.h"
 
+#include "hybrid/Hybrid/GraphShapes.h"
+
 using namespace mlir;
 using namespace hybrid;
 namespace json = llvm::json;
@@ -51,7 +53,7 @@ llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
 // Expressions
 //===----------------------------------------------------------------------===//
 
-static json::Value exprToJSON(AffineExpr expr) {
+json::Value hybrid::exprToJSON(AffineExpr expr) {
   auto binary = [&](StringRef name) {
     auto op = cast<AffineBinaryOpExpr>(expr);
     return json::Array{name, exprToJSON(op.getLHS()), exprToJSON(op.getRHS())};
@@ -60,7 +62,8 @@ static json::Value exprToJSON(AffineExpr expr) {
   case AffineExprKind::Constant:
     return cast<AffineConstantExpr>(expr).getValue();
   case AffineExprKind::SymbolId:
-    return planSymbols[cast<AffineSymbolExpr>(expr).getPosition()];
+    return stringifyCallSymbol(
+        static_cast<CallSymbol>(cast<AffineSymbolExpr>(expr).getPosition()));
   case AffineExprKind::Add:
     return binary("add");
   case AffineExprKind::Mul:
@@ -86,17 +89,10 @@ static json::Value exprToJSON(AffineExpr expr) {
   llvm_unreachable("a plan's expressions have symbols alone");
 }
 
-json::Value hybrid::extentToJSON(Extent extent) {
-  json::Value least = exprToJSON(extent.getResult(0));
-  for (AffineExpr result : extent.getResults().drop_front())
-    least = json::Array{"min", std::move(least), exprToJSON(result)};
-  return least;
-}
-
-static json::Array extentsToJSON(ArrayRef<Extent> extents) {
+static json::Array exprsToJSON(ArrayRef<AffineExpr> exprs) {
   json::Array array;
-  for (Extent extent : extents)
-    array.push_back(extentToJSON(extent));
+  for (AffineExpr expr : exprs)
+    array.push_back(exprToJSON(expr));
   return array;
 }
 
@@ -125,7 +121,7 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
   return json::Object{{"symbol", kernel.symbol},
                       {"name", kernel.name},
                       {"scratch", kernel.scratch},
-                      {"grid", extentsToJSON(kernel.grid)},
+                      {"grid", exprsToJSON(kernel.grid)},
                       {"parallel", std::move(parallel)}};
 }
 
@@ -133,7 +129,7 @@ static json::Value bufferToJSON(const PlanBuffer &buffer) {
   json::Object object{{"name", buffer.name},
                       {"kind", stringifyBufferKind(buffer.kind)},
                       {"type", isa<FloatType>(buffer.type) ? "f32" : "i32"},
-                      {"sizes", extentsToJSON(buffer.sizes)}};
+                      {"sizes", exprsToJSON(buffer.sizes)}};
   if (!buffer.path.empty())
     object["path"] = buffer.path;
   if (buffer.kind == BufferKind::Arena) {
@@ -159,9 +155,9 @@ static json::Value launchToJSON(const PlanLaunch &launch) {
     json::Array views;
     for (const PlanView &view : alternative.views)
       views.push_back(json::Object{{"buffer", view.buffer},
-                                   {"offset", extentToJSON(view.offset)},
-                                   {"sizes", extentsToJSON(view.sizes)},
-                                   {"strides", extentsToJSON(view.strides)}});
+                                   {"offset", exprToJSON(view.layout.offset)},
+                                   {"sizes", exprsToJSON(view.layout.sizes)},
+                                   {"strides", exprsToJSON(view.layout.strides)}});
     alternatives.push_back(json::Object{{"guard", guardToJSON(alternative.guard)},
                                         {"kernel", alternative.kernel},
                                         {"views", std::move(views)}});

@@ -58,7 +58,7 @@ def Hybrid_AlternativesOp : Hybrid_Op<"alternatives",
   let description = [{
     Holds one region per algorithm. Region i runs when `guards[i]` holds and no
     earlier guard does; the last region has no guard and runs otherwise. A guard
-    is an integer set of one constraint over the six symbols of a call (tokens,
+    is an integer set of one inequality over the six symbols of a call (tokens,
     segments, longest, slots, context, depth), so that it can be tested on the
     host before anything runs. Every region yields the same types.
 

@@ -10,4 +10,12 @@
 
 include "mlir/Pass/PassBase.td"
 
+def HybridPrintPlan : Pass<"hybrid-print-plan", "::mlir::ModuleOp"> {
+  let summary = "print the launch list of every entry as JSON";
+  let description = [{
+    Plans the module (`hybrid/Plan/Plan.h`) and prints what an artefact would
+    hold in its `plan` section. The module is not changed.
+  }];
+}
+
 #endif // HYBRID_PLAN_PASSES_TD

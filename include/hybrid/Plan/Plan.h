@@ -6,15 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // What the runtime executes, as data: for every entry point a list of launches
-// and the buffers they read and write. Nothing here depends on a target's code;
-// `docs/rationale/architecture.md` section 6 is the form it has in an artefact.
+// and the buffers they read and write. Sizes, strides, offsets and guards are
+// affine expressions of the six symbols of a call (GraphShapes.h). Nothing here
+// depends on a target's code; `docs/rationale/architecture.md` section 6 is the form it has in an artefact.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef HYBRID_PLAN_PLAN_H
 #define HYBRID_PLAN_PLAN_H
 
-#include "mlir/IR/AffineMap.h"
+#include "hybrid/Plan/Layout.h"
+#include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
@@ -24,16 +26,6 @@
 #include <vector>
 
 namespace hybrid {
-
-/// The integers that describe a call, in the order of the symbols of every
-/// affine map that talks about one.
-inline constexpr llvm::StringLiteral planSymbols[] = {
-    "tokens", "segments", "longest", "slots", "context", "depth"};
-inline constexpr unsigned numPlanSymbols = 6;
-
-/// A size, stride or offset in elements: an affine map over the symbols. When it
-/// has several results the value is the least of them, as in `affine.min`.
-using Extent = mlir::AffineMap;
 
 /// What a buffer is to the caller. Everything but `Arena` and `Constant` is
 /// bound by the runtime when the entry is called.
@@ -63,7 +55,7 @@ struct PlanBuffer {
   BufferKind kind = BufferKind::Arena;
   /// f32 or i32.
   mlir::Type type;
-  llvm::SmallVector<Extent, 4> sizes;
+  llvm::SmallVector<mlir::AffineExpr, 4> sizes;
   /// Of a parameter or a state; empty for a whole flat buffer and others.
   std::string path;
   /// Of an arena buffer: the launches it is live for, both inclusive.
@@ -72,11 +64,10 @@ struct PlanBuffer {
   mlir::DenseElementsAttr data;
 };
 
-/// A kernel's view of a buffer. Offset and strides are in elements.
+/// A kernel's view of a buffer.
 struct PlanView {
   unsigned buffer = 0;
-  Extent offset;
-  llvm::SmallVector<Extent, 4> sizes, strides;
+  Layout layout;
 };
 
 /// `expression >= 0`, over the symbols.
@@ -103,7 +94,7 @@ struct PlanKernel {
   std::string name;
   /// Bytes of scratch memory a task needs; the target's code generation knows.
   uint64_t scratch = 0;
-  llvm::SmallVector<Extent, 4> grid;
+  llvm::SmallVector<mlir::AffineExpr, 4> grid;
   llvm::SmallVector<bool, 4> parallel;
 };
 
@@ -127,8 +118,8 @@ mlir::FailureOr<Plan> buildPlan(mlir::ModuleOp module);
 /// addresses: the same plan gives the same bytes.
 llvm::json::Value planToJSON(const Plan &plan);
 
-/// An extent as EXPR of the artefact.
-llvm::json::Value extentToJSON(Extent extent);
+/// An expression of the six symbols as EXPR of the artefact.
+llvm::json::Value exprToJSON(mlir::AffineExpr expr);
 
 } // namespace hybrid
 

@@ -10,4 +10,58 @@
 
 include "mlir/Pass/PassBase.td"
 
+def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
+  let summary = "turn graph operations into launches of tile programs";
+  let description = [{
+    Replaces every operation of every entry by `hybrid.dispatch`. A strategy
+    table, keyed by operation and target and guarded by shape, decides which
+    family program runs it, with which tile sizes and workspaces; where the best
+    choice depends on the call (few tokens, short segments), both algorithms are
+    kept in `hybrid.alternatives`. Reshapes, slices and concatenations stay: they
+    are views, and producers write into their part of a concatenation. Where a
+    view cannot be had, a copy is inserted.
+
+    A product that is added to an accumulated gradient adds in place. Entry
+    `update` (AdamW over the flat parameter buffer) is added when the module has
+    an entry `backward`. Programs are built once per content and named by a hash
+    of it.
+
+    Before:
+
+    ```mlir
+    %y = hybrid.product %x, %w transpose_b
+        : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %y = hybrid.dispatch @product_3f2a91c4(%x, %w)
+        : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+    ```
+
+    Numbers change only as far as the programs' order of additions differs from
+    the plain definition.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"cpu\"",
+           "the target whose strategies are used">,
+  ];
+  let statistics = [
+    Statistic<"numDispatches", "num-dispatches", "Launches made">,
+    Statistic<"numPrograms", "num-programs", "Distinct tile programs">,
+    Statistic<"numAlternatives", "num-alternatives",
+              "Places where the call chooses the algorithm">,
+    Statistic<"numCopies", "num-copies", "Copies inserted where no view exists">,
+    Statistic<"numAccumulated", "num-accumulated",
+              "Products that add to a gradient in place">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::hybrid::HybridDialect", "::hybrid::tile::TileDialect",
+  ];
+}
+
 #endif // HYBRID_SCHEDULE_PASSES_TD

@@ -91,6 +91,19 @@ func.func @guard_shape(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
 
 // -----
 
+#four = affine_set<()[t, s, l, n, c, d] : (4 - t == 0)>
+func.func @guard_equality(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{must be an inequality, so that it can be negated}}
+  %0 = hybrid.alternatives [#four] -> tensor<?x64xf32> {
+    hybrid.yield %a : tensor<?x64xf32>
+  }, {
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
 func.func private @p()
 func.func @terminator(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
   // expected-error @+1 {{region must end with hybrid.yield}}

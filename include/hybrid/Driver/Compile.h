@@ -1,0 +1,80 @@
+//===- Compile.h - from a spec to an artefact -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_DRIVER_COMPILE_H
+#define HYBRID_DRIVER_COMPILE_H
+
+#include "hybrid/Driver/Phases.h"
+#include "hybrid/Plan/MemoryPlan.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Support/Timing.h"
+#include <string>
+#include <vector>
+
+namespace llvm {
+class SourceMgr;
+} // namespace llvm
+
+namespace hybrid {
+
+/// How a run of the compiler ended, and the exit code of its program.
+enum class Outcome {
+  Ok = 0,
+  /// The input or the file system is at fault; an error was printed.
+  BadInput = 1,
+  /// The command line is at fault.
+  Usage = 2,
+  /// The compiler is at fault; a reproducer was written.
+  Internal = 70,
+};
+
+struct CompileOptions {
+  std::string inputPath;
+  /// `-` is the standard output, for everything but an artefact.
+  std::string outputPath;
+  std::vector<std::string> targets = {"cpu"};
+  std::vector<std::string> cpuLevels = {"x86-64", "x86-64-v3", "x86-64-v4"};
+  Phase lastPhase = Phase::Artefact;
+  /// Folder for the module after every phase; empty: none.
+  std::string dumpFolder;
+  /// What phase `target` prints: `llvm` or `asm`.
+  std::string emit = "asm";
+  bool printMemoryPlan = false;
+  /// What the memory plan is printed for.
+  SymbolValues capacities = {};
+};
+
+/// Compiles one spec. Errors go to the diagnostic handlers of `context`.
+class Compiler {
+public:
+  Compiler(mlir::MLIRContext &context, const CompileOptions &options,
+           mlir::TimingScope &timing)
+      : context(context), options(options), timing(timing) {}
+
+  Outcome run(llvm::SourceMgr &sources);
+
+private:
+  Outcome checkTargets();
+  Outcome runPhase(Phase phase, mlir::ModuleOp module);
+  Outcome dump(Phase phase, llvm::StringRef suffix, llvm::StringRef text);
+  Outcome write(llvm::StringRef bytes);
+  Outcome finish(mlir::ModuleOp module);
+
+  mlir::MLIRContext &context;
+  const CompileOptions &options;
+  mlir::TimingScope &timing;
+  std::string spec;
+};
+
+/// Writes `module` and the pipeline that failed on it to a file in the folder for
+/// temporary files, for `hybrid-opt --run-reproducer`, and returns its path.
+std::string writeReproducer(mlir::ModuleOp module, llvm::StringRef pipeline);
+
+} // namespace hybrid
+
+#endif // HYBRID_DRIVER_COMPILE_H

@@ -1,0 +1,50 @@
+//===- MemoryPlan.h - bytes a plan takes for given capacities -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_PLAN_MEMORYPLAN_H
+#define HYBRID_PLAN_MEMORYPLAN_H
+
+#include "hybrid/Plan/Plan.h"
+#include "llvm/Support/Error.h"
+#include <array>
+
+namespace hybrid {
+
+/// Values of the six symbols, in their order.
+using SymbolValues = std::array<int64_t, 6>;
+
+/// The value of `expr`; nothing when it overflows or divides by zero.
+std::optional<int64_t> evaluate(mlir::AffineExpr expr, const SymbolValues &symbols);
+
+struct EntryMemory {
+  struct Buffer {
+    const PlanBuffer *buffer;
+    uint64_t bytes, offset;
+  };
+  /// Every arena buffer, largest first.
+  std::vector<Buffer> buffers;
+  /// Size of the arena: what the runtime allocates for the entry.
+  uint64_t arena = 0;
+  /// Sum over the arena's buffers: what it would be without reuse.
+  uint64_t withoutReuse = 0;
+  /// Buffers of the caller that the entry touches, by kind.
+  std::vector<std::pair<BufferKind, uint64_t>> bound;
+  /// The most scratch memory that one task of the entry needs.
+  uint64_t scratch = 0;
+};
+
+/// The memory of one entry, by the algorithm the runtime uses.
+llvm::Expected<EntryMemory> planMemory(const Plan &plan, const PlanEntry &entry,
+                                       const SymbolValues &symbols);
+
+/// Prints the memory of every entry as a table, with the largest buffers.
+llvm::Error printMemoryPlan(const Plan &plan, const SymbolValues &symbols,
+                            llvm::raw_ostream &os);
+
+} // namespace hybrid
+
+#endif // HYBRID_PLAN_MEMORYPLAN_H

@@ -1,0 +1,47 @@
+//===- ProgramTable.h - tile programs, one per content -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_SCHEDULE_PROGRAMTABLE_H
+#define HYBRID_LIB_SCHEDULE_PROGRAMTABLE_H
+
+#include "hybrid/Tile/TileOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace hybrid {
+
+/// The programs of a module. Equal programs are kept once; the name is the
+/// family's with a hash of the content, so it does not depend on what else is in
+/// the module.
+class ProgramTable {
+public:
+  using Build =
+      llvm::function_ref<tile::ProgramOp(mlir::OpBuilder &, mlir::ModuleOp)>;
+
+  explicit ProgramTable(mlir::ModuleOp module) : module(module) {}
+
+  /// The program for `op`, in the named variant of it. `build` is called only
+  /// when no operation of the same name, attributes, types and regions asked
+  /// before; it may fail with an error and return null.
+  tile::ProgramOp get(mlir::Operation *op, llvm::StringRef variant, Build build);
+
+  /// `program` with every stride but the last unknown in the views where
+  /// `strided` is set.
+  tile::ProgramOp relaxed(tile::ProgramOp program, llvm::ArrayRef<bool> strided);
+
+  size_t size() const { return byContent.size(); }
+
+private:
+  tile::ProgramOp unique(tile::ProgramOp program, llvm::StringRef family);
+
+  mlir::ModuleOp module;
+  llvm::StringMap<tile::ProgramOp> byRequest, byContent;
+};
+
+} // namespace hybrid
+
+#endif // HYBRID_LIB_SCHEDULE_PROGRAMTABLE_H

@@ -1,0 +1,72 @@
+//===- Schedule.cpp - launches of tile programs for every operation -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Schedule/Passes.h"
+
+#include "Scheduler.h"
+#include "Views.h"
+#include "hybrid/Tile/TileDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace hybrid {
+#define GEN_PASS_DEF_HYBRIDSCHEDULE
+#include "hybrid/Schedule/Passes.h.inc"
+} // namespace hybrid
+
+using namespace mlir;
+using namespace hybrid;
+
+/// Dispatches on the class of `op`; views stay as they are.
+static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
+                                 StringRef target) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp,
+            func::ReturnOp>([](auto) { return success(); })
+      .Case<RecurrenceOp, RecurrenceGradOp>(
+          [&](auto known) { return scheduleOp(scheduler, known); })
+      .Default([&](Operation *unknown) {
+        return unknown->emitOpError("has no strategy for target '")
+               << target << "'; schedule knows graph operations alone";
+      });
+}
+
+namespace {
+
+struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
+  using HybridScheduleBase::HybridScheduleBase;
+
+  void runOnOperation() override {
+    if (target != "cpu") {
+      getOperation().emitError("target '")
+          << target << "' has no strategies; this hybridc has: cpu";
+      return signalPassFailure();
+    }
+    Scheduler scheduler(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (!function->hasAttr("hybrid.entry"))
+        continue;
+      numCopies += insertCopies(function);
+      // Strategies replace the operation they are given and may look at its
+      // users, which are scheduled after it.
+      for (Operation &op :
+           llvm::make_early_inc_range(function.getBody().front()))
+        if (failed(scheduleAny(scheduler, &op, target)))
+          return signalPassFailure();
+      relaxStrides(function, scheduler.programs);
+    }
+    numDispatches += scheduler.numDispatches;
+    numAlternatives += scheduler.numAlternatives;
+    numAccumulated += scheduler.numAccumulated;
+    numPrograms += scheduler.programs.size();
+  }
+};
+
+} // namespace

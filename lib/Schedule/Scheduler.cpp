@@ -1,0 +1,64 @@
+//===- Scheduler.cpp - what a strategy works with -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Scheduler.h"
+
+#include "mlir/IR/IntegerSet.h"
+
+using namespace mlir;
+using namespace hybrid;
+
+DispatchOp Scheduler::dispatch(OpBuilder &builder, Location loc,
+                               tile::ProgramOp program, ValueRange inputs,
+                               TypeRange outputs, ArrayRef<int64_t> ties) {
+  ++numDispatches;
+  auto tiesAttr = ties.empty() ? DenseI64ArrayAttr()
+                               : builder.getDenseI64ArrayAttr(ties);
+  return DispatchOp::create(builder, loc, outputs,
+                            FlatSymbolRefAttr::get(program.getSymNameAttr()),
+                            inputs, tiesAttr);
+}
+
+LogicalResult Scheduler::replaceByEither(Operation *op, AffineExpr guard,
+                                         Algorithm guarded, Algorithm general) {
+  OpBuilder builder(op);
+  auto set = IntegerSet::get(0, numCallSymbols, {guard}, {false});
+  auto either = AlternativesOp::create(
+      builder, op->getLoc(), op->getResultTypes(),
+      builder.getArrayAttr(IntegerSetAttr::get(set)), /*algorithmsCount=*/2);
+  for (auto [region, algorithm] : llvm::zip_equal(
+           either.getAlgorithms(), ArrayRef<Algorithm>{guarded, general})) {
+    builder.createBlock(&region);
+    FailureOr<SmallVector<Value>> values = algorithm(builder);
+    if (failed(values)) {
+      either.erase();
+      return failure();
+    }
+    YieldOp::create(builder, op->getLoc(), *values);
+  }
+  ++numAlternatives;
+  op->replaceAllUsesWith(either->getResults());
+  op->erase();
+  return success();
+}
+
+void Scheduler::chose(Operation *op, llvm::StringLiteral id,
+                      const Twine &strategy, const Twine &reason) {
+  auto remark = remark::passed(
+      op->getLoc(), remark::RemarkOpts::name(id).category("schedule"));
+  if (!remark)
+    return;
+  remark << strategy.str() << remark::reason("{0}", reason.str());
+}
+
+RankedTensorType hybrid::workspaceType(AffineMap leading, ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape(leading.getNumResults(), ShapedType::kDynamic);
+  llvm::append_range(shape, sizes);
+  MLIRContext *context = leading.getContext();
+  return RankedTensorType::get(shape, Float32Type::get(context),
+                               SizedAttr::get(context, AffineMapAttr::get(leading)));
+}

@@ -1,0 +1,186 @@
+//===- hybridc.cpp - the compiler -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Driver/Compile.h"
+#include "hybrid/Driver/Register.h"
+#include "hybrid/Driver/Remarks.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace hybrid;
+namespace cl = llvm::cl;
+
+//===----------------------------------------------------------------------===//
+// Command line
+//===----------------------------------------------------------------------===//
+
+static cl::OptionCategory compileOptions("Compiling");
+static cl::OptionCategory lookOptions("Looking inside");
+static cl::OptionCategory memoryOptions("Memory plan");
+
+static cl::opt<std::string> inputPath(cl::Positional, cl::desc("SPEC"),
+                                      cl::Required, cl::cat(compileOptions));
+static cl::opt<std::string>
+    outputPath("o", cl::value_desc("file"),
+               cl::desc("where to write; default: SPEC with .hbx, or the standard "
+                        "output for earlier phases"),
+               cl::cat(compileOptions));
+static cl::list<std::string>
+    targets("target", cl::CommaSeparated, cl::value_desc("target,..."),
+            cl::desc("what to make code for; default: cpu"),
+            cl::cat(compileOptions));
+static cl::list<std::string>
+    cpuLevels("cpu-levels", cl::CommaSeparated, cl::value_desc("level,..."),
+              cl::desc("levels of the CPU's instruction set, of which the runtime "
+                       "takes the best; default: x86-64,x86-64-v3,x86-64-v4"),
+              cl::cat(compileOptions));
+
+static cl::opt<std::string>
+    compileTo("compile-to", cl::value_desc("phase"),
+              cl::desc("stop after a phase and write what it gives: spec, stack, "
+                       "graph, grad, fuse, schedule, tile, plan, target, artefact"),
+              cl::init("artefact"), cl::cat(lookOptions));
+static cl::opt<std::string>
+    dumpFolder("dump-phases-to", cl::value_desc("folder"),
+               cl::desc("write what every phase gives to a file in the folder"),
+               cl::cat(lookOptions));
+static cl::opt<std::string>
+    emit("emit", cl::value_desc("form"),
+         cl::desc("how phase target is written: llvm or asm (of the last level)"),
+         cl::init("asm"), cl::cat(lookOptions));
+static cl::opt<std::string>
+    remarks("remarks", cl::ValueOptional, cl::value_desc("regex"),
+            cl::desc("print what was decided and why, of the phases that match"),
+            cl::cat(lookOptions));
+
+static cl::opt<bool>
+    memoryPlan("print-memory-plan",
+                    cl::desc("print the bytes each entry takes at the capacities "
+                             "below, instead of compiling"),
+                    cl::cat(memoryOptions));
+static cl::opt<int64_t> tokens("tokens", cl::desc("rows of the packed stream"),
+                               cl::init(1024), cl::cat(memoryOptions));
+static cl::opt<int64_t> segments("segments", cl::desc("sequences in a call"),
+                                 cl::init(1), cl::cat(memoryOptions));
+static cl::opt<int64_t>
+    longest("longest", cl::desc("rows of the longest sequence; default: tokens"),
+            cl::init(-1), cl::cat(memoryOptions));
+static cl::opt<int64_t> slots("slots", cl::desc("sequences a state holds"),
+                              cl::init(1), cl::cat(memoryOptions));
+static cl::opt<int64_t> context("context", cl::desc("tokens a slot holds"),
+                                cl::init(1024), cl::cat(memoryOptions));
+static cl::opt<int64_t> depth("depth", cl::desc("tokens that can be rolled back"),
+                              cl::init(0), cl::cat(memoryOptions));
+
+static cl::extrahelp examples(R"(
+Examples:
+  Compile a spec for the CPU and look at the artefact:
+    hybridc examples/specs/demo.mlir -o demo.hbx
+    hybrid-run info demo.hbx
+
+  See which kernel each layer became, and the memory a training step takes:
+    hybridc demo.mlir --compile-to=schedule --remarks=schedule -o -
+    hybridc demo.mlir --print-memory-plan --tokens=8192 --segments=8
+
+Passes can be watched with --mlir-timing, --mlir-pass-statistics and
+--mlir-print-ir-after-all; --help-hidden lists all of these.
+Exit codes: 0 done, 1 bad input, 2 bad command line, 70 internal error.
+)");
+
+static int usageError(const llvm::Twine &message) {
+  llvm::errs() << "hybridc: " << message << "; see hybridc --help\n";
+  return static_cast<int>(Outcome::Usage);
+}
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+static std::optional<Phase> parsePhase(llvm::StringRef name) {
+  for (const PhaseInfo &info : phases())
+    if (info.name == name)
+      return info.phase;
+  return std::nullopt;
+}
+
+static CompileOptions readOptions(Phase lastPhase) {
+  CompileOptions options;
+  options.inputPath = inputPath;
+  options.lastPhase = lastPhase;
+  options.outputPath = outputPath;
+  if (options.outputPath.empty())
+    options.outputPath =
+        lastPhase == Phase::Artefact
+            ? (llvm::sys::path::stem(inputPath) + ".hbx").str()
+            : std::string("-");
+  if (!targets.empty())
+    options.targets = targets;
+  if (!cpuLevels.empty())
+    options.cpuLevels = cpuLevels;
+  options.dumpFolder = dumpFolder;
+  options.emit = emit;
+  options.printMemoryPlan = memoryPlan;
+  options.capacities = {tokens,
+                        segments,
+                        longest < 0 ? tokens : longest,
+                        slots,
+                        context,
+                        depth};
+  return options;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  llvm::CrashRecoveryContext::Enable();
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerMLIRContextCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  registerAllHybridPasses();
+  mlir::registerTransformsPasses();
+
+  cl::HideUnrelatedOptions({&compileOptions, &lookOptions, &memoryOptions});
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "hybridc: from the spec of a hybrid stack to an artefact\n",
+          &llvm::errs()))
+    return static_cast<int>(Outcome::Usage);
+  std::optional<Phase> lastPhase = parsePhase(compileTo);
+  if (!lastPhase)
+    return usageError("unknown phase '" + compileTo + "'");
+  if (emit != "llvm" && emit != "asm")
+    return usageError("unknown form '" + emit + "' of --emit");
+  CompileOptions options = readOptions(*lastPhase);
+
+  std::string error;
+  auto file = mlir::openInputFile(options.inputPath, &error);
+  if (!file) {
+    llvm::errs() << "hybridc: " << error << "\n";
+    return static_cast<int>(Outcome::BadInput);
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+
+  mlir::DialectRegistry registry;
+  registerAllHybridDialects(registry);
+  mlir::MLIRContext mlirContext(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::SourceMgrDiagnosticHandler handler(sources, &mlirContext);
+  if (remarks.getNumOccurrences() &&
+      mlir::failed(printRemarks(mlirContext, remarks)))
+    return usageError("'" + remarks + "' is not a regular expression");
+
+  mlir::DefaultTimingManager timing;
+  mlir::applyDefaultTimingManagerCLOptions(timing);
+  mlir::TimingScope scope = timing.getRootScope();
+  return static_cast<int>(Compiler(mlirContext, options, scope).run(sources));
+}
