@@ -1,0 +1,147 @@
+//===- SoftmaxParts.cpp - pieces that softmax programs share -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SoftmaxParts.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace hybrid::tile;
+
+/// The window of a head without one: larger than any position, small enough
+/// that sums with positions stay inside i32.
+static constexpr int64_t kNoWindow = int64_t(1) << 30;
+static constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+bool SoftmaxShape::anyWindow() const {
+  return llvm::any_of(windows, [](int64_t w) { return w != 0; });
+}
+
+int64_t SoftmaxShape::pinnedRows() const {
+  int64_t rows = 0;
+  for (int64_t n : sinks)
+    rows = std::max(rows, n);
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Visibility
+//===----------------------------------------------------------------------===//
+
+/// Entry `head` of a table of one number per head, folded where all are equal.
+static Value perHead(KernelBuilder &k, ArrayRef<int64_t> table, Value head) {
+  if (llvm::all_equal(table))
+    return k.idx(table.front());
+  return k.toIndex(k.extract(k.tableI32(table), {head}));
+}
+
+Visibility Visibility::of(KernelBuilder &k, const SoftmaxShape &shape, Value head) {
+  if (!shape.anyWindow())
+    return {};
+  SmallVector<int64_t> windows, sinks(shape.sinks);
+  for (int64_t w : shape.windows)
+    windows.push_back(w == 0 ? kNoWindow : w);
+  sinks.resize(shape.heads, 0);
+  Visibility sees;
+  sees.window = perHead(k, windows, head);
+  if (llvm::any_of(sinks, [](int64_t n) { return n != 0; }))
+    sees.sinks = perHead(k, sinks, head);
+  return sees;
+}
+
+KeyRange hybrid::tile::visibleKeys(KernelBuilder &k, const Visibility &sees, Value firstQuery,
+                                   Value end, int64_t keyTile) {
+  KeyRange range;
+  Value zero = k.idx(0), tile = k.idx(keyTile);
+  range.start = zero;
+  range.sinkTiles = zero;
+  if (sees.window)
+    range.start = k.max(zero, k.sub(k.add(firstQuery, k.idx(1)), sees.window));
+  Value main = k.ceilDiv(k.max(zero, k.sub(end, range.start)), tile);
+  if (sees.sinks) {
+    range.sinkEnd = k.min(sees.sinks, range.start);
+    range.sinkTiles = k.ceilDiv(range.sinkEnd, tile);
+  }
+  range.tiles = k.add(range.sinkTiles, main);
+  return range;
+}
+
+KeyTile hybrid::tile::keyTileAt(KernelBuilder &k, const KeyRange &range, Value n,
+                                int64_t keyTile) {
+  Value tile = k.idx(keyTile);
+  Value inMain = k.add(range.start, k.mul(k.sub(n, range.sinkTiles), tile));
+  KeyTile at{inMain, {}};
+  if (!range.sinkEnd)
+    return at;
+  // The last sink tile may reach over the sinks, into the main part.
+  Value isSink = k.lt(n, range.sinkTiles);
+  at.first = k.select(isSink, k.mul(n, tile), inMain);
+  at.limit = k.select(isSink, range.sinkEnd, k.idx(std::numeric_limits<int32_t>::max()));
+  return at;
+}
+
+Value hybrid::tile::maskScores(KernelBuilder &k, Value scores, const Visibility &sees, Value query,
+                               const KeyTile &keys) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(scores.getType()).getShape();
+  int64_t columns[] = {1, shape[1]};
+  auto scalar = [&](Value index) { return k.splat(k.toI32(index), shape); };
+  Value key = k.broadcast(k.add(k.splat(k.toI32(keys.first), columns), k.iota(1, columns)), shape);
+  Value row = k.broadcast(query, shape);
+  Value visible = k.le(key, row);
+  if (sees.window) {
+    Value near = k.lt(k.sub(row, key), scalar(sees.window));
+    if (sees.sinks)
+      near = k.either(near, k.lt(key, scalar(sees.sinks)));
+    visible = k.both(visible, near);
+  }
+  if (keys.limit)
+    visible = k.both(visible, k.lt(key, scalar(keys.limit)));
+  return k.select(visible, scores, k.full(kMinusInfinity, shape));
+}
+
+//===----------------------------------------------------------------------===//
+// Online softmax
+//===----------------------------------------------------------------------===//
+
+Value hybrid::tile::finiteOrZero(KernelBuilder &k, Value value) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  return k.select(k.eq(value, k.full(kMinusInfinity, shape)), k.zeros(shape), value);
+}
+
+OnlineSoftmax OnlineSoftmax::start(KernelBuilder &k, int64_t rows, int64_t valueDim) {
+  return {k.full(kMinusInfinity, {rows, 1}), k.zeros({rows, 1}), k.zeros({rows, valueDim})};
+}
+
+OnlineSoftmax OnlineSoftmax::from(ValueRange carried) {
+  return {carried[0], carried[1], carried[2]};
+}
+
+OnlineSoftmax OnlineSoftmax::update(KernelBuilder &k, Value scores, Value values) const {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(scores.getType()).getShape();
+  ArrayRef<int64_t> accShape = cast<RankedTensorType>(acc.getType()).getShape();
+  OnlineSoftmax next;
+  next.max = k.named("row_max", k.max(max, k.maximum(scores, 1)));
+  Value shift = finiteOrZero(k, next.max);
+  Value correction = k.named("correction", k.exp(k.sub(max, shift)));
+  Value p = k.named("softmax", k.exp(k.sub(scores, k.broadcast(shift, shape))));
+  next.sum = k.named("row_sum", k.add(k.mul(sum, correction), k.sum(p, 1)));
+  Value rescaled = k.mul(acc, k.broadcast(correction, accShape));
+  next.acc = k.named("values", k.dot(p, values, rescaled));
+  return next;
+}
+
+Value OnlineSoftmax::output(KernelBuilder &k) const {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(sum.getType()).getShape();
+  ArrayRef<int64_t> accShape = cast<RankedTensorType>(acc.getType()).getShape();
+  Value one = k.full(1.0, shape), zero = k.zeros(shape);
+  Value divisor = k.select(k.eq(sum, zero), one, sum);
+  return k.named("output", k.mul(acc, k.broadcast(k.div(one, divisor), accShape)));
+}
+
+Value OnlineSoftmax::logSumExp(KernelBuilder &k) const {
+  return k.add(finiteOrZero(k, max), k.log(sum));
+}
