@@ -86,21 +86,21 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
         op, "chunked", [&](OpBuilder &programs, ModuleOp) {
           return tile::buildRecurrenceForward(programs, loc, shape);
         });
-    return FailureOr<SmallVector<Value>>(launch(builder, program));
+    return launch(builder, program);
   };
   auto step = [&](OpBuilder &builder) {
     tile::ProgramOp program =
         scheduler.programs.get(op, "step", [&](OpBuilder &programs, ModuleOp) {
           return tile::buildRecurrenceStep(programs, loc, shape);
         });
-    return FailureOr<SmallVector<Value>>(launch(builder, program));
+    return launch(builder, program);
   };
 
+  OpBuilder builder(op);
   std::string chunkText = "chunks of " + std::to_string(shape.chunkSize());
   if (!op.getInitial()) {
     scheduler.chose(op, "HYB-S201", chunkText, "no state: whole sequences");
-    OpBuilder builder(op);
-    op->replaceAllUsesWith(*chunked(builder));
+    op->replaceAllUsesWith(chunked(builder));
     op.erase();
     return success();
   }
@@ -109,7 +109,10 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
                       " rows per segment, else " + chunkText,
                   "with a state, calls are prefill or decode");
   AffineExpr longest = getSymbolExpr(CallSymbol::longest, op.getContext());
-  return scheduler.replaceByEither(op, longestStep - longest, step, chunked);
+  op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
+                                          longestStep - longest, step, chunked));
+  op.erase();
+  return success();
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {

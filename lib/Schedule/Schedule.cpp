@@ -30,7 +30,8 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp,
             func::ReturnOp>([](auto) { return success(); })
-      .Case<RecurrenceOp, RecurrenceGradOp>(
+      .Case<AttentionOp, AttentionGradOp, AttentionCachedOp, RecurrenceOp,
+            RecurrenceGradOp>(
           [&](auto known) { return scheduleOp(scheduler, known); })
       .Default([&](Operation *unknown) {
         return unknown->emitOpError("has no strategy for target '")

@@ -23,27 +23,22 @@ DispatchOp Scheduler::dispatch(OpBuilder &builder, Location loc,
                             inputs, tiesAttr);
 }
 
-LogicalResult Scheduler::replaceByEither(Operation *op, AffineExpr guard,
-                                         Algorithm guarded, Algorithm general) {
-  OpBuilder builder(op);
+ValueRange Scheduler::either(OpBuilder &builder, Location loc, TypeRange types,
+                             AffineExpr guard, Algorithm guarded,
+                             Algorithm general) {
+  OpBuilder::InsertionGuard restore(builder);
   auto set = IntegerSet::get(0, numCallSymbols, {guard}, {false});
   auto either = AlternativesOp::create(
-      builder, op->getLoc(), op->getResultTypes(),
-      builder.getArrayAttr(IntegerSetAttr::get(set)), /*algorithmsCount=*/2);
-  for (auto [region, algorithm] : llvm::zip_equal(
-           either.getAlgorithms(), ArrayRef<Algorithm>{guarded, general})) {
+      builder, loc, types, builder.getArrayAttr(IntegerSetAttr::get(set)),
+      /*algorithmsCount=*/2);
+  Algorithm algorithms[] = {guarded, general};
+  for (auto [region, algorithm] :
+       llvm::zip_equal(either.getAlgorithms(), algorithms)) {
     builder.createBlock(&region);
-    FailureOr<SmallVector<Value>> values = algorithm(builder);
-    if (failed(values)) {
-      either.erase();
-      return failure();
-    }
-    YieldOp::create(builder, op->getLoc(), *values);
+    YieldOp::create(builder, loc, algorithm(builder));
   }
   ++numAlternatives;
-  op->replaceAllUsesWith(either->getResults());
-  op->erase();
-  return success();
+  return either->getResults();
 }
 
 void Scheduler::chose(Operation *op, llvm::StringLiteral id,

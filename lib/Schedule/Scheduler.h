@@ -25,16 +25,15 @@ public:
                       tile::ProgramOp program, mlir::ValueRange inputs,
                       mlir::TypeRange outputs, llvm::ArrayRef<int64_t> ties = {});
 
-  /// An algorithm: makes launches and returns one value per result of the
-  /// operation, or nothing after an error.
+  /// An algorithm: makes launches and returns their results.
   using Algorithm =
-      llvm::function_ref<mlir::FailureOr<llvm::SmallVector<mlir::Value>>(
-          mlir::OpBuilder &)>;
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &)>;
 
-  /// Replaces `op` by `guarded` where `guard >= 0` holds for the call, else by
+  /// The results of `guarded` where `guard >= 0` holds for the call, else of
   /// `general`.
-  mlir::LogicalResult replaceByEither(mlir::Operation *op, mlir::AffineExpr guard,
-                                      Algorithm guarded, Algorithm general);
+  mlir::ValueRange either(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::TypeRange types, mlir::AffineExpr guard,
+                          Algorithm guarded, Algorithm general);
 
   /// A remark on which strategy an operation got: `id` is stable, `reason` says
   /// why this one.
@@ -52,6 +51,9 @@ mlir::RankedTensorType workspaceType(mlir::AffineMap leading,
 
 // Strategies, one file per family. Each replaces its operation by launches and
 // erases it, or emits an error and fails.
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, AttentionOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, AttentionGradOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, AttentionCachedOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, RecurrenceOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, RecurrenceGradOp op);
 
