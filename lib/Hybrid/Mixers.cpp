@@ -13,15 +13,15 @@ using namespace hybrid;
 static const MixerRow rows[] = {
     // Yang et al., arXiv 2312.06635; the published layer has no convolution.
     {/*name=*/"gla", /*title=*/"gated linear attention",
-     UpdateKind::additive, DecayKind::channel, GateKind::log_sigmoid,
+     UpdateRule::additive, DecayKind::channel, GateKind::log_sigmoid,
      /*gateNormalizer=*/16.0, /*gateRank=*/16, /*gateBias=*/0.0,
-     /*writeStrength=*/false, QKNormKind::none, /*conv=*/0,
+     /*writeStrength=*/false, /*qkNorm=*/std::nullopt, /*conv=*/0,
      /*silu=*/false, OutputStage::norm_gate},
     // Yang et al., arXiv 2412.06464; A and dt are drawn as in Mamba-2.
     {/*name=*/"gdn", /*title=*/"gated DeltaNet",
-     UpdateKind::delta, DecayKind::scalar, GateKind::softplus,
+     UpdateRule::delta, DecayKind::scalar, GateKind::softplus,
      /*gateNormalizer=*/1.0, /*gateRank=*/0, /*gateBias=*/std::nullopt,
-     /*writeStrength=*/true, QKNormKind::l2, /*conv=*/4,
+     /*writeStrength=*/true, /*qkNorm=*/NormKind::l2, /*conv=*/4,
      /*silu=*/true, OutputStage::norm_gate},
 };
 
@@ -57,14 +57,15 @@ RecurrentOp hybrid::createRecurrent(OpBuilder &builder,
   properties.setHeadDim(integer(mixer.getHeadDim()));
   properties.setValueDim(
       integer(mixer.getValueDim().value_or(mixer.getHeadDim())));
-  properties.setUpdate(UpdateKindAttr::get(context, row->update));
+  properties.setUpdate(UpdateRuleAttr::get(context, row->update));
   properties.setDecay(DecayKindAttr::get(context, row->decay));
   properties.setGate(GateKindAttr::get(context, row->gate));
   properties.setGateNormalizer(
       number(mixer.getGateNormalizer().value_or(row->gateNormalizer)));
   properties.setGateRank(integer(mixer.getGateRank().value_or(row->gateRank)));
   properties.setBeta(number(beta));
-  properties.setQkNorm(QKNormKindAttr::get(context, row->qkNorm));
+  if (row->qkNorm)
+    properties.setQkNorm(NormKindAttr::get(context, *row->qkNorm));
   int64_t conv = mixer.getConv().value_or(row->conv);
   properties.setConv(integer(conv));
   if (conv > 0 || row->silu)

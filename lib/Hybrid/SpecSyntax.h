@@ -14,14 +14,13 @@
 #define HYBRID_LIB_HYBRID_SPECSYNTAX_H
 
 #include "hybrid/Hybrid/HybridOps.h"
+#include "hybrid/Hybrid/NumberText.h"
 
 namespace hybrid {
 
 /// A real number with or without a fraction: 5, -4.5, 1.0e-5.
 mlir::ParseResult parseNumber(mlir::OpAsmParser &parser,
                               mlir::FloatAttr &number);
-/// The shortest text that parseNumber reads back as the same number.
-std::string formatNumber(double number);
 void printNumber(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                  mlir::FloatAttr number);
 

@@ -67,9 +67,9 @@ LogicalResult RecurrentOp::verify() {
       failed(verifyCount(*this, "convolution width", getConv(), 0, kMaxConv)))
     return failure();
 
-  bool isDelta = getUpdate() == UpdateKind::delta;
+  bool isDelta = getUpdate() == UpdateRule::delta;
   if (isDelta != (getBeta() > 0.0))
-    return emitOpError() << "has update " << stringifyUpdateKind(getUpdate())
+    return emitOpError() << "has update " << stringifyUpdateRule(getUpdate())
                          << " with beta " << formatNumber(getBeta())
                          << "; a delta rule needs a write strength above 0, an "
                             "additive update has beta(0)";

@@ -95,7 +95,7 @@ hybrid.stack @rank vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0.02
     // expected-error @+1 {{'hybrid.recurrent' op has gate log_sigmoid with rank 0 and normalizer 16; both must be above 0}}
     hybrid.recurrent "gla" heads(2) head_dim(32) value_dim(32) update(additive)
         decay(channel) gate(log_sigmoid) gate_normalizer(16) gate_rank(0)
-        beta(0) qk_norm(none) conv(0) output(norm_gate)
+        beta(0) conv(0) output(norm_gate)
   }
 }
 
@@ -106,6 +106,6 @@ hybrid.stack @history vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0
     // expected-error @+1 {{'hybrid.recurrent' op stride 3 does not divide window 8; write stride(1) or window(9)}}
     hybrid.recurrent "gla" heads(2) head_dim(32) value_dim(32) update(additive)
         decay(channel) gate(log_sigmoid) gate_normalizer(16) gate_rank(16)
-        beta(0) qk_norm(none) conv(0) output(norm_gate) window(8) stride(3)
+        beta(0) conv(0) output(norm_gate) window(8) stride(3)
   }
 }

@@ -64,10 +64,6 @@ def Hybrid_LogitScaleKindAttr
 // The recurrence family
 //===----------------------------------------------------------------------===//
 
-def Hybrid_UpdateKind : Hybrid_Word<"UpdateKind",
-    "how a token writes into the state", ["additive", "delta"]>;
-def Hybrid_UpdateKindAttr : Hybrid_WordAttr<Hybrid_UpdateKind, "update">;
-
 def Hybrid_DecayKind : Hybrid_Word<"DecayKind",
     "what a state is multiplied by before a token writes",
     ["none", "constant", "scalar", "channel"]>;
@@ -77,10 +73,6 @@ def Hybrid_GateKind : Hybrid_Word<"GateKind",
     "how the log decay is computed from the layer input",
     ["none", "log_sigmoid", "softplus"]>;
 def Hybrid_GateKindAttr : Hybrid_WordAttr<Hybrid_GateKind, "gate">;
-
-def Hybrid_QKNormKind : Hybrid_Word<"QKNormKind",
-    "normalisation of queries and keys per head", ["none", "l2", "rms"]>;
-def Hybrid_QKNormKindAttr : Hybrid_WordAttr<Hybrid_QKNormKind, "qk_norm">;
 
 def Hybrid_OutputStage : Hybrid_Word<"OutputStage",
     "what happens to the heads before the output projection",

@@ -76,7 +76,7 @@ def Hybrid_RecurrentOp : Hybrid_SpecOp<"recurrent", [HasParent<"LayerOp">,
     | `gate_rank` | rows of W₁; 0 without one |
     | `gate_bias` | first value of the bias; absent when it is drawn |
     | `beta` | largest write strength, β = beta · σ(W_b x); 0: the update has none |
-    | `qk_norm` | `none` or `l2` |
+    | `qk_norm` | `l2` or `rms`: norm of q and k per head, without weights |
     | `conv` | width of the convolution on q, k and v; 0: none |
     | `silu` | SiLU on q, k and v, behind the convolution |
     | `output` | `plain`, `norm`, `gate` or `norm_gate` before the output projection |
@@ -87,16 +87,16 @@ def Hybrid_RecurrentOp : Hybrid_SpecOp<"recurrent", [HasParent<"LayerOp">,
     ```mlir
     hybrid.recurrent "gla" heads(4) head_dim(32) value_dim(64) update(additive)
         decay(channel) gate(log_sigmoid) gate_normalizer(16) gate_rank(16)
-        beta(0) qk_norm(none) conv(0) output(norm_gate) gate_bias(0)
+        beta(0) conv(0) output(norm_gate) gate_bias(0)
         window(512) stride(128)
     ```
   }];
   let arguments = (ins StrAttr:$mixer, Hybrid_Count:$heads,
       Hybrid_Count:$head_dim, Hybrid_Count:$value_dim,
-      Hybrid_UpdateKindAttr:$update, Hybrid_DecayKindAttr:$decay,
+      Hybrid_UpdateRuleAttr:$update, Hybrid_DecayKindAttr:$decay,
       Hybrid_GateKindAttr:$gate, Hybrid_Number:$gate_normalizer,
       Hybrid_Count:$gate_rank, Hybrid_Number:$beta,
-      Hybrid_QKNormKindAttr:$qk_norm, Hybrid_Count:$conv,
+      OptionalAttr<Hybrid_NormKindAttr>:$qk_norm, Hybrid_Count:$conv,
       UnitAttr:$silu, Hybrid_OutputStageAttr:$output,
       OptionalAttr<Hybrid_Number>:$gate_bias,
       OptionalAttr<Hybrid_Count>:$window, OptionalAttr<Hybrid_Count>:$stride);
@@ -106,7 +106,8 @@ def Hybrid_RecurrentOp : Hybrid_SpecOp<"recurrent", [HasParent<"LayerOp">,
     `decay` `(` custom<Word>($decay) `)` `gate` `(` custom<Word>($gate) `)`
     `gate_normalizer` `(` custom<Number>($gate_normalizer) `)`
     `gate_rank` `(` $gate_rank `)` `beta` `(` custom<Number>($beta) `)`
-    `qk_norm` `(` custom<Word>($qk_norm) `)` `conv` `(` $conv `)` (`silu` $silu^)?
+    (`qk_norm` `(` custom<Word>($qk_norm)^ `)`)? `conv` `(` $conv `)`
+    (`silu` $silu^)?
     `output` `(` custom<Word>($output) `)`
     (`gate_bias` `(` custom<Number>($gate_bias)^ `)`)?
     (`window` `(` $window^ `)` `stride` `(` $stride `)`)?

@@ -1,0 +1,177 @@
+//===- BuildGraph.cpp - one function per entry point -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MixerGraph.h"
+
+#include "hybrid/Graph/Passes.h"
+
+namespace hybrid {
+#define GEN_PASS_DEF_HYBRIDBUILDGRAPH
+#include "hybrid/Graph/Passes.h.inc"
+} // namespace hybrid
+
+using namespace mlir;
+using namespace hybrid;
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+/// The mixers of a layer: the groups' outputs side by side, then one
+/// projection.
+static Value buildMixers(EntryBuilder &entry, LayerOp layer, Value x) {
+  std::string prefix = entry.prefix;
+  SmallVector<MixerInterface> groups = layer.getGroups();
+  SmallVector<Value> outputs;
+  for (auto [index, group] : llvm::enumerate(groups)) {
+    if (groups.size() > 1)
+      entry.prefix = prefix + "groups." + std::to_string(index) + ".";
+    entry.specLoc = group->getLoc();
+    if (auto softmax = dyn_cast<SoftmaxOp>(group.getOperation()))
+      outputs.push_back(buildSoftmax(entry, softmax, x));
+    else
+      outputs.push_back(buildRecurrent(
+          entry, cast<RecurrentOp>(group.getOperation()), x));
+  }
+  entry.prefix = prefix;
+  Value heads = outputs.front();
+  if (outputs.size() > 1)
+    heads = ConcatOp::create(entry.builder, entry.at("groups"), outputs,
+                             /*dim=*/1);
+  return entry.project("o_proj", heads);
+}
+
+/// y = W_down (silu(W_gate x) · (W_up x)).
+static Value buildMlp(EntryBuilder &entry, MlpOp mlp, Value x) {
+  OpBuilder &builder = entry.builder;
+  entry.specLoc = mlp.getLoc();
+  Value gate = entry.linear("gate_proj", x, mlp.getChannels());
+  Value up = entry.linear("up_proj", x, mlp.getChannels());
+  Type type = up.getType();
+  gate = SiluOp::create(builder, entry.at("swiglu"), type, gate);
+  Value inner = MulOp::create(builder, entry.at("swiglu"), type, gate, up);
+  return entry.project("down_proj", inner);
+}
+
+/// x + f(norm(x)) for the mixers and for the feed-forward part.
+static Value buildLayer(EntryBuilder &entry, LayerOp layer, Value x) {
+  OpBuilder &builder = entry.builder;
+  std::string place = "layers." + std::to_string(layer.getIndex()) + ".";
+  auto residual = [&](StringRef name, Value y) {
+    entry.prefix = place;
+    return AddOp::create(builder, entry.at(name), x.getType(), x, y);
+  };
+
+  entry.prefix = place;
+  entry.specLoc = layer.getLoc();
+  Value normed = entry.rmsNorm("mixer_norm", x);
+  entry.prefix = place + "mixer.";
+  x = residual("mixer", buildMixers(entry, layer, normed));
+
+  if (MlpOp mlp = layer.getMlp()) {
+    normed = entry.rmsNorm("mlp_norm", x);
+    entry.prefix = place + "mlp.";
+    x = residual("mlp", buildMlp(entry, mlp, normed));
+  }
+  entry.prefix.clear();
+  entry.specLoc = entry.stack.getLoc();
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Entry points
+//===----------------------------------------------------------------------===//
+
+/// The residual stream behind the last layer, [tokens, width].
+static Value buildStreamOf(EntryBuilder &entry, Value ids) {
+  StackOp stack = entry.stack;
+  Value table = entry.matrix("embed.weight", stack.getVocab(), stack.getWidth(),
+                             stack.getInitStd());
+  Value x = EmbedOp::create(entry.builder, entry.at("embed"), ids, table);
+  for (auto layer : stack.getBody().getOps<LayerOp>())
+    x = buildLayer(entry, layer, x);
+  return x;
+}
+
+/// Norm and head over the rows of x; `head.weight`, or the embedding when tied.
+static Value buildLogits(EntryBuilder &entry, Value x) {
+  StackOp stack = entry.stack;
+  Value normed = entry.rmsNorm("norm", x);
+  Value weight =
+      entry.matrix(stack.getTied() ? "embed.weight" : "head.weight",
+                   stack.getVocab(), stack.getWidth(), stack.getInitStd());
+  return ProductOp::create(entry.builder, entry.at("head"), normed, weight,
+                           /*transpose_a=*/false, /*transpose_b=*/true);
+}
+
+/// `loss`: the weighted cross entropy of each token.
+static EntryBuilder buildLoss(ModuleOp module, StackOp stack) {
+  EntryBuilder entry(module, stack, "loss", /*cached=*/false);
+  Type i32 = entry.builder.getI32Type();
+  auto perToken = RankedTensorType::get({ShapedType::kDynamic}, i32);
+  Value ids = entry.input("ids", perToken);
+  Value labels = entry.input("labels", perToken);
+  Value weights = entry.input("weights", entry.tensor({}));
+  entry.segments();
+  Value logits = buildLogits(entry, buildStreamOf(entry, ids));
+  entry.finish("loss", CrossEntropyOp::create(entry.builder, entry.at("loss"),
+                                              logits, labels, weights));
+  return entry;
+}
+
+/// `extend`: the logits of each segment's last row, and `extend_all`: those of
+/// all rows. Norm and head run on the rows that are asked for.
+static EntryBuilder buildExtend(ModuleOp module, StackOp stack, bool all) {
+  EntryBuilder entry(module, stack, all ? "extend_all" : "extend",
+                     /*cached=*/true);
+  Value ids = entry.input(
+      "ids", RankedTensorType::get({ShapedType::kDynamic},
+                                   entry.builder.getI32Type()));
+  entry.segments();
+  Value x = buildStreamOf(entry, ids);
+  if (!all)
+    x = LastRowsOp::create(entry.builder, entry.at("last_rows"), x,
+                           entry.segments());
+  entry.finish("logits", buildLogits(entry, x));
+  return entry;
+}
+
+namespace {
+
+struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
+  using HybridBuildGraphBase::HybridBuildGraphBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto stacks = llvm::to_vector(module.getOps<StackOp>());
+    if (stacks.size() != 1) {
+      InFlightDiagnostic diagnostic =
+          module.emitError() << "has " << stacks.size()
+                             << " models where one is expected, because the "
+                                "entry points are named after what they do; "
+                                "write one hybrid.model per file";
+      for (StackOp stack : stacks)
+        diagnostic.attachNote(stack.getLoc()) << "a model is here";
+      return signalPassFailure();
+    }
+    StackOp stack = stacks.front();
+    EntryBuilder loss = buildLoss(module, stack);
+    EntryBuilder extend = buildExtend(module, stack, /*all=*/false);
+    buildExtend(module, stack, /*all=*/true);
+
+    ModelTables tables{{stack.getSymName().str(), stack.getVocab(),
+                        stack.getTrained()},
+                       loss.getParams(),
+                       extend.getStates()};
+    setModelTables(module, tables);
+    numParameters = tables.params.size();
+    numStates = tables.states.size();
+    stack.erase();
+  }
+};
+
+} // namespace
