@@ -496,3 +496,44 @@ std::string hybrid::tile::test::print(const Call &call) {
     os << " " << piece.length;
   return text;
 }
+
+//===----------------------------------------------------------------------===//
+// Expectations
+//===----------------------------------------------------------------------===//
+
+RecurrenceShape hybrid::tile::test::smallShape(RecurrenceUpdate update, RecurrenceDecay decay) {
+  RecurrenceShape shape;
+  shape.update = update;
+  shape.decay = decay;
+  shape.keyDim = 16;
+  shape.valueDim = 8;
+  shape.scale = 0.25;
+  return shape;
+}
+
+void hybrid::tile::test::expectOutputs(Call call, double tolerance, Arithmetic arithmetic,
+                                       BuildProgram build) {
+  SCOPED_TRACE(print(call));
+  HostBuffer finalState = call.state;
+  HostBuffer expected = define(call, call.shape.hasState ? &finalState : nullptr);
+  HostBuffer output = run(build, call, arithmetic);
+  EXPECT_LE(difference(output, expected, call), tolerance);
+  if (call.shape.hasState)
+    EXPECT_LE(difference(call.state, finalState), tolerance);
+}
+
+void hybrid::tile::test::expectGradients(const Call &call, double tolerance,
+                                         Arithmetic arithmetic) {
+  SCOPED_TRACE(print(call));
+  Gradients expected = defineGradients(call);
+  Gradients got = runBackward(call, arithmetic);
+  EXPECT_LE(difference(got.query, expected.query, call), tolerance) << "dq";
+  EXPECT_LE(difference(got.key, expected.key, call), tolerance) << "dk";
+  EXPECT_LE(difference(got.value, expected.value, call), tolerance) << "dv";
+  if (call.shape.hasDecay())
+    EXPECT_LE(difference(got.decay, expected.decay, call), tolerance) << "ddecay";
+  if (call.shape.isDelta())
+    EXPECT_LE(difference(got.beta, expected.beta, call), tolerance) << "dbeta";
+  if (call.shape.hasState)
+    EXPECT_LE(difference(got.initial, expected.initial), tolerance) << "dinitial";
+}

@@ -12,6 +12,7 @@
 #include "hybrid/Tile/Interpreter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <functional>
+#include <gtest/gtest.h>
 #include <optional>
 
 namespace hybrid::tile::test {
@@ -82,6 +83,31 @@ double difference(const HostBuffer &got, const HostBuffer &expected, const Call 
 double difference(const HostBuffer &got, const HostBuffer &expected);
 
 std::string print(const Call &call);
+
+constexpr double kExact = 1e-9;  ///< relative, f64
+constexpr double kSingle = 1e-5; ///< relative, f32
+
+/// A small head, K = 16 and V = 8.
+RecurrenceShape smallShape(RecurrenceUpdate update, RecurrenceDecay decay);
+/// Outputs, and the state after, are those of the definition.
+void expectOutputs(Call call, double tolerance = kExact, Arithmetic arithmetic = Arithmetic::f64,
+                   BuildProgram build = buildRecurrenceForward);
+void expectGradients(const Call &call, double tolerance = kExact,
+                     Arithmetic arithmetic = Arithmetic::f64);
+
+/// Tests that run for each update and decay.
+class EveryRecurrence
+    : public testing::TestWithParam<std::tuple<RecurrenceUpdate, RecurrenceDecay>> {
+protected:
+  RecurrenceShape shape() const {
+    return smallShape(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  }
+};
+inline auto everyRecurrence() {
+  return testing::Combine(testing::Values(RecurrenceUpdate::Additive, RecurrenceUpdate::Delta),
+                          testing::Values(RecurrenceDecay::None, RecurrenceDecay::PerHead,
+                                          RecurrenceDecay::PerChannel));
+}
 
 } // namespace hybrid::tile::test
 

@@ -11,61 +11,8 @@
 using namespace hybrid::tile;
 using namespace hybrid::tile::test;
 
-static constexpr double kExact = 1e-9;  // relative, f64
-static constexpr double kSingle = 1e-5; // relative, f32
-
-static RecurrenceShape shapeOf(RecurrenceUpdate update, RecurrenceDecay decay) {
-  RecurrenceShape shape;
-  shape.update = update;
-  shape.decay = decay;
-  shape.keyDim = 16;
-  shape.valueDim = 8;
-  shape.scale = 0.25;
-  return shape;
-}
-
-static void expectOutputs(Call call, double tolerance, Arithmetic arithmetic) {
-  SCOPED_TRACE(print(call));
-  HostBuffer finalState = call.state;
-  HostBuffer expected = define(call, call.shape.hasState ? &finalState : nullptr);
-  HostBuffer output = run(buildRecurrenceForward, call, arithmetic);
-  EXPECT_LE(difference(output, expected, call), tolerance);
-  if (call.shape.hasState)
-    EXPECT_LE(difference(call.state, finalState), tolerance);
-}
-
-static void expectGradients(const Call &call, double tolerance, Arithmetic arithmetic) {
-  SCOPED_TRACE(print(call));
-  Gradients expected = defineGradients(call);
-  Gradients got = runBackward(call, arithmetic);
-  EXPECT_LE(difference(got.query, expected.query, call), tolerance) << "dq";
-  EXPECT_LE(difference(got.key, expected.key, call), tolerance) << "dk";
-  EXPECT_LE(difference(got.value, expected.value, call), tolerance) << "dv";
-  if (call.shape.hasDecay())
-    EXPECT_LE(difference(got.decay, expected.decay, call), tolerance) << "ddecay";
-  if (call.shape.isDelta())
-    EXPECT_LE(difference(got.beta, expected.beta, call), tolerance) << "dbeta";
-  if (call.shape.hasState)
-    EXPECT_LE(difference(got.initial, expected.initial), tolerance) << "dinitial";
-}
-
-//===----------------------------------------------------------------------===//
-// Every update and decay
-//===----------------------------------------------------------------------===//
-
-class Recurrence
-    : public testing::TestWithParam<std::tuple<RecurrenceUpdate, RecurrenceDecay>> {
-protected:
-  RecurrenceShape shape() const {
-    return shapeOf(std::get<0>(GetParam()), std::get<1>(GetParam()));
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(
-    All, Recurrence,
-    testing::Combine(testing::Values(RecurrenceUpdate::Additive, RecurrenceUpdate::Delta),
-                     testing::Values(RecurrenceDecay::None, RecurrenceDecay::PerHead,
-                                     RecurrenceDecay::PerChannel)));
+class Recurrence : public EveryRecurrence {};
+INSTANTIATE_TEST_SUITE_P(All, Recurrence, everyRecurrence());
 
 TEST_P(Recurrence, LengthsAroundAChunk) {
   for (int64_t length : {0, 1, 15, 16, 17, 63, 64, 65, 130, 200}) {
