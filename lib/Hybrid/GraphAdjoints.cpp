@@ -1,4 +1,5 @@
-//===- GraphAdjoints.cpp - how gradients pass through graph operations -*- C++ -*-===//
+//===- GraphAdjoints.cpp - how gradients pass through graph operations -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +19,9 @@ using namespace hybrid;
 
 using Gradients = FailureOr<SmallVector<Value>>;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 static Value createZeros(OpBuilder &builder, Location loc, Type type) {
   return FillOp::create(builder, loc, type, builder.getF64FloatAttr(0));
@@ -30,8 +33,8 @@ static Value createZeros(OpBuilder &builder, Location loc, Type type) {
 
 /// Sums `gradient`, which has the shape of the stretched operand, back to the
 /// type the operand had before it was stretched.
-static FailureOr<Value> sumToShape(Operation *op, OpBuilder &builder, Value gradient,
-                                   RankedTensorType type) {
+static FailureOr<Value> sumToShape(Operation *op, OpBuilder &builder,
+                                   Value gradient, RankedTensorType type) {
   Location loc = op->getLoc();
   if (typeOf(gradient) == type)
     return gradient;
@@ -40,22 +43,27 @@ static FailureOr<Value> sumToShape(Operation *op, OpBuilder &builder, Value grad
   if (type.hasStaticShape())
     while (kept.size() > 1 && kept.front() == 1)
       kept = kept.drop_front();
-  if ((kept.empty() || kept.back() == 1) && typeOf(gradient).getShape().back() != 1)
+  if ((kept.empty() || kept.back() == 1) &&
+      typeOf(gradient).getShape().back() != 1)
     gradient = ReduceDimOp::create(builder, loc, gradient);
   int64_t rank = std::max<int64_t>(kept.size(), 1);
-  ArrayRef<int64_t> from = typeOf(gradient).getShape(), end = from.take_back(rank);
+  ArrayRef<int64_t> from = typeOf(gradient).getShape(),
+                    end = from.take_back(rank);
   if (!kept.empty() && end != kept)
-    return op->emitOpError() << "stretches a dimension between others of " << type
-                             << ", which has no adjoint; stretch leading or last dimensions only";
+    return op->emitOpError()
+           << "stretches a dimension between others of " << type
+           << ", which has no adjoint; stretch leading or last dimensions only";
   if (rank < static_cast<int64_t>(from.size()))
-    gradient = ReduceTokensOp::create(builder, loc,
-                                      RankedTensorType::get(end, type.getElementType()), gradient);
+    gradient = ReduceTokensOp::create(
+        builder, loc, RankedTensorType::get(end, type.getElementType()),
+        gradient);
   if (typeOf(gradient) != type)
     gradient = ReshapeOp::create(builder, loc, type, gradient);
   return gradient;
 }
 
-Gradients AddOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients AddOp::buildAdjoint(OpBuilder &builder,
+                              ArrayRef<Value> resultGradients) {
   Value dy = resultGradients[0];
   FailureOr<Value> db = sumToShape(*this, builder, dy, getB().getType());
   if (failed(db))
@@ -63,52 +71,66 @@ Gradients AddOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradient
   return SmallVector<Value>{dy, *db};
 }
 
-Gradients SubOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients SubOp::buildAdjoint(OpBuilder &builder,
+                              ArrayRef<Value> resultGradients) {
   Value dy = resultGradients[0];
-  FailureOr<Value> db =
-      sumToShape(*this, builder, NegOp::create(builder, getLoc(), dy), getB().getType());
+  FailureOr<Value> db = sumToShape(
+      *this, builder, NegOp::create(builder, getLoc(), dy), getB().getType());
   if (failed(db))
     return failure();
   return SmallVector<Value>{dy, *db};
 }
 
-Gradients MulOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients MulOp::buildAdjoint(OpBuilder &builder,
+                              ArrayRef<Value> resultGradients) {
   Value dy = resultGradients[0];
   Value da = MulOp::create(builder, getLoc(), dy, getB());
   FailureOr<Value> db =
-      sumToShape(*this, builder, MulOp::create(builder, getLoc(), dy, getA()), getB().getType());
+      sumToShape(*this, builder, MulOp::create(builder, getLoc(), dy, getA()),
+                 getB().getType());
   if (failed(db))
     return failure();
   return SmallVector<Value>{da, *db};
 }
 
-Gradients SiluOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{SiluGradOp::create(builder, getLoc(), getX(), resultGradients[0])};
-}
-
-Gradients SigmoidOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients SiluOp::buildAdjoint(OpBuilder &builder,
+                               ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{
-      SigmoidGradOp::create(builder, getLoc(), getResult(), resultGradients[0])};
+      SiluGradOp::create(builder, getLoc(), getX(), resultGradients[0])};
 }
 
-Gradients LogSigmoidOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients SigmoidOp::buildAdjoint(OpBuilder &builder,
+                                  ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{SigmoidGradOp::create(
+      builder, getLoc(), getResult(), resultGradients[0])};
+}
+
+Gradients LogSigmoidOp::buildAdjoint(OpBuilder &builder,
+                                     ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{
       LogSigmoidGradOp::create(builder, getLoc(), getX(), resultGradients[0])};
 }
 
-Gradients SoftplusOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{SoftplusGradOp::create(builder, getLoc(), getX(), resultGradients[0])};
+Gradients SoftplusOp::buildAdjoint(OpBuilder &builder,
+                                   ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{
+      SoftplusGradOp::create(builder, getLoc(), getX(), resultGradients[0])};
 }
 
-Gradients ExpOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{MulOp::create(builder, getLoc(), resultGradients[0], getResult())};
+Gradients ExpOp::buildAdjoint(OpBuilder &builder,
+                              ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{
+      MulOp::create(builder, getLoc(), resultGradients[0], getResult())};
 }
 
-Gradients NegOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{NegOp::create(builder, getLoc(), resultGradients[0])};
+Gradients NegOp::buildAdjoint(OpBuilder &builder,
+                              ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{
+      NegOp::create(builder, getLoc(), resultGradients[0])};
 }
 
-Gradients ScaleOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients ScaleOp::buildAdjoint(OpBuilder &builder,
+                                ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{
       ScaleOp::create(builder, getLoc(), resultGradients[0], getFactorAttr())};
 }
@@ -117,32 +139,40 @@ Gradients ScaleOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradie
 // Norms, positions, shapes
 //===----------------------------------------------------------------------===//
 
-Gradients NormalizeOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{NormalizeGradOp::create(builder, getLoc(), getKindAttr(), getX(),
-                                                    resultGradients[0], getEpsilonAttr())};
+Gradients NormalizeOp::buildAdjoint(OpBuilder &builder,
+                                    ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{
+      NormalizeGradOp::create(builder, getLoc(), getKindAttr(), getX(),
+                              resultGradients[0], getEpsilonAttr())};
 }
 
-Gradients RotaryOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients RotaryOp::buildAdjoint(OpBuilder &builder,
+                                 ArrayRef<Value> resultGradients) {
   auto back = cast<RotaryOp>(builder.clone(**this));
   back.getXMutable().assign(resultGradients[0]);
   back.setInverse(!getInverse());
   return SmallVector<Value>{back.getResult(), Value()};
 }
 
-Gradients LogNScaleOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{LogNScaleOp::create(builder, getLoc(), resultGradients[0],
-                                                getSegments(), getTrainedAttr()),
-                            Value()};
-}
-
-Gradients ReshapeOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients LogNScaleOp::buildAdjoint(OpBuilder &builder,
+                                    ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{
-      ReshapeOp::create(builder, getLoc(), getX().getType(), resultGradients[0])};
+      LogNScaleOp::create(builder, getLoc(), resultGradients[0], getSegments(),
+                          getTrainedAttr()),
+      Value()};
 }
 
-Gradients SliceOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients ReshapeOp::buildAdjoint(OpBuilder &builder,
+                                  ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{ReshapeOp::create(
+      builder, getLoc(), getX().getType(), resultGradients[0])};
+}
+
+Gradients SliceOp::buildAdjoint(OpBuilder &builder,
+                                ArrayRef<Value> resultGradients) {
   RankedTensorType type = getX().getType();
-  int64_t dim = getDim(), offset = getOffset(), end = offset + static_cast<int64_t>(getSize());
+  int64_t dim = getDim(), offset = getOffset(),
+          end = offset + static_cast<int64_t>(getSize());
   SmallVector<Value> parts;
   auto addZeros = [&](int64_t size) {
     if (size == 0)
@@ -156,16 +186,18 @@ Gradients SliceOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradie
   addZeros(type.getDimSize(dim) - end);
   if (parts.size() == 1)
     return parts;
-  return SmallVector<Value>{ConcatOp::create(builder, getLoc(), parts, getDimAttr())};
+  return SmallVector<Value>{
+      ConcatOp::create(builder, getLoc(), parts, getDimAttr())};
 }
 
-Gradients ConcatOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients ConcatOp::buildAdjoint(OpBuilder &builder,
+                                 ArrayRef<Value> resultGradients) {
   SmallVector<Value> gradients;
   int64_t offset = 0;
   for (Value part : getParts()) {
     int64_t size = typeOf(part).getDimSize(getDim());
-    gradients.push_back(SliceOp::create(builder, getLoc(), resultGradients[0], getDim(),
-                                        static_cast<uint64_t>(offset),
+    gradients.push_back(SliceOp::create(builder, getLoc(), resultGradients[0],
+                                        getDim(), static_cast<uint64_t>(offset),
                                         static_cast<uint64_t>(size)));
     offset += size;
   }
@@ -176,16 +208,21 @@ Gradients ConcatOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradi
 // Embedding, products, loss
 //===----------------------------------------------------------------------===//
 
-Gradients EmbedOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
-  return SmallVector<Value>{Value(), EmbedGradOp::create(builder, getLoc(), getTable().getType(),
-                                                         getIds(), resultGradients[0])};
+Gradients EmbedOp::buildAdjoint(OpBuilder &builder,
+                                ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{
+      Value(), EmbedGradOp::create(builder, getLoc(), getTable().getType(),
+                                   getIds(), resultGradients[0])};
 }
 
-Gradients ProductOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients ProductOp::buildAdjoint(OpBuilder &builder,
+                                  ArrayRef<Value> resultGradients) {
   Value dc = resultGradients[0], a = getA(), b = getB();
   bool ta = getTransposeA(), tb = getTransposeB();
-  auto product = [&](Value left, Value right, bool transposeLeft, bool transposeRight) -> Value {
-    return ProductOp::create(builder, getLoc(), left, right, transposeLeft, transposeRight);
+  auto product = [&](Value left, Value right, bool transposeLeft,
+                     bool transposeRight) -> Value {
+    return ProductOp::create(builder, getLoc(), left, right, transposeLeft,
+                             transposeRight);
   };
   // With A = op(a) and B = op(b): dA = dC Bᵀ and dB = Aᵀ dC, transposed back
   // where the operand was.
@@ -194,47 +231,57 @@ Gradients ProductOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGrad
   return SmallVector<Value>{da, db};
 }
 
-Gradients CrossEntropyOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients CrossEntropyOp::buildAdjoint(OpBuilder &builder,
+                                       ArrayRef<Value> resultGradients) {
   Value dloss = resultGradients[0];
-  if (auto fill = dloss.getDefiningOp<FillOp>(); fill && fill.getValue().isExactlyValue(1.0))
+  if (auto fill = dloss.getDefiningOp<FillOp>();
+      fill && fill.getValue().isExactlyValue(1.0))
     dloss = Value();
-  return SmallVector<Value>{CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(),
-                                                       getLogits(), getLabels(), getWeights(),
-                                                       dloss),
-                            Value(), Value()};
+  return SmallVector<Value>{
+      CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(),
+                                 getLogits(), getLabels(), getWeights(), dloss),
+      Value(), Value()};
 }
 
 //===----------------------------------------------------------------------===//
 // Mixers
 //===----------------------------------------------------------------------===//
 
-Gradients ShortConvOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients ShortConvOp::buildAdjoint(OpBuilder &builder,
+                                    ArrayRef<Value> resultGradients) {
   if (getState())
-    return emitOpError() << "with a state has no adjoint; differentiate a function without states";
-  auto back = ShortConvGradOp::create(builder, getLoc(), getX(), getWeight(), getSegments(),
-                                      resultGradients[0]);
+    return emitOpError() << "with a state has no adjoint; differentiate a "
+                            "function without states";
+  auto back = ShortConvGradOp::create(builder, getLoc(), getX(), getWeight(),
+                                      getSegments(), resultGradients[0]);
   return SmallVector<Value>{back.getDx(), back.getDweight(), Value()};
 }
 
-Gradients AttentionOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients AttentionOp::buildAdjoint(OpBuilder &builder,
+                                    ArrayRef<Value> resultGradients) {
   if (resultGradients[1])
-    return emitOpError() << "has no adjoint for log_sum_exp; only o may be used by what is "
-                            "differentiated";
-  auto back = AttentionGradOp::create(builder, getLoc(), getQ(), getK(), getV(), getO(),
-                                      getLogSumExp(), resultGradients[0], getSegments(),
-                                      getScaleAttr(), getWindowsAttr(), getSinksAttr());
+    return emitOpError()
+           << "has no adjoint for log_sum_exp; only o may be used by what is "
+              "differentiated";
+  auto back =
+      AttentionGradOp::create(builder, getLoc(), getQ(), getK(), getV(), getO(),
+                              getLogSumExp(), resultGradients[0], getSegments(),
+                              getScaleAttr(), getWindowsAttr(), getSinksAttr());
   return SmallVector<Value>{back.getDq(), back.getDk(), back.getDv(), Value()};
 }
 
-Gradients RecurrenceOp::buildAdjoint(OpBuilder &builder, ArrayRef<Value> resultGradients) {
+Gradients RecurrenceOp::buildAdjoint(OpBuilder &builder,
+                                     ArrayRef<Value> resultGradients) {
   Value dout = resultGradients[0];
   if (!dout)
     dout = createZeros(builder, getLoc(), getO().getType());
   Value dfinal = getInitial() ? resultGradients[1] : Value();
-  auto back = RecurrenceGradOp::create(builder, getLoc(), getUpdateAttr(), getQ(), getK(), getV(),
-                                       getSegments(), dout, getDecay(), getBeta(), getInitial(),
-                                       dfinal, getScaleAttr(), getWindowAttr(), getStrideAttr());
-  SmallVector<Value> gradients = {back.getDq(), back.getDk(), back.getDv(), Value()};
+  auto back = RecurrenceGradOp::create(
+      builder, getLoc(), getUpdateAttr(), getQ(), getK(), getV(), getSegments(),
+      dout, getDecay(), getBeta(), getInitial(), dfinal, getScaleAttr(),
+      getWindowAttr(), getStrideAttr());
+  SmallVector<Value> gradients = {back.getDq(), back.getDk(), back.getDv(),
+                                  Value()};
   llvm::append_range(gradients, back.getOptionalGradients());
   return gradients;
 }

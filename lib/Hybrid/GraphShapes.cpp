@@ -52,22 +52,27 @@ AffineMap hybrid::getSizes(RankedTensorType type) {
   SmallVector<AffineExpr> sizes;
   unsigned next = 0;
   for (int64_t size : type.getShape())
-    sizes.push_back(ShapedType::isDynamic(size) ? dynamic[next++]
-                                                : getAffineConstantExpr(size, context));
+    sizes.push_back(ShapedType::isDynamic(size)
+                        ? dynamic[next++]
+                        : getAffineConstantExpr(size, context));
   return AffineMap::get(0, numCallSymbols, sizes, context);
 }
 
 /// Maps of encodings take the six symbols and nothing else.
-static LogicalResult verifySymbols(function_ref<InFlightDiagnostic()> emitError, AffineMap map) {
+static LogicalResult verifySymbols(function_ref<InFlightDiagnostic()> emitError,
+                                   AffineMap map) {
   if (map.getNumDims() == 0 && map.getNumSymbols() == numCallSymbols)
     return success();
-  return emitError() << "map has " << map.getNumDims() << " dimensions and " << map.getNumSymbols()
-                     << " symbols, expected 0 and " << numCallSymbols
-                     << "; write affine_map<()[tokens, segments, longest, slots, context, depth] "
+  return emitError() << "map has " << map.getNumDims() << " dimensions and "
+                     << map.getNumSymbols() << " symbols, expected 0 and "
+                     << numCallSymbols
+                     << "; write affine_map<()[tokens, segments, longest, "
+                        "slots, context, depth] "
                         "-> (...)>";
 }
 
-LogicalResult SlotsAttr::verify(function_ref<InFlightDiagnostic()> emitError, AffineMapAttr rows) {
+LogicalResult SlotsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                AffineMapAttr rows) {
   if (!rows)
     return success();
   if (failed(verifySymbols(emitError, rows.getAffineMap())))
@@ -78,31 +83,37 @@ LogicalResult SlotsAttr::verify(function_ref<InFlightDiagnostic()> emitError, Af
                      << " results, expected 1";
 }
 
-LogicalResult SizedAttr::verify(function_ref<InFlightDiagnostic()> emitError, AffineMapAttr sizes) {
+LogicalResult SizedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                AffineMapAttr sizes) {
   return verifySymbols(emitError, sizes.getAffineMap());
 }
 
 /// The dynamic sizes of an encoded tensor are the ones the encoding explains.
-static LogicalResult verifyDynamicSizes(function_ref<InFlightDiagnostic()> emitError,
-                                        ArrayRef<int64_t> shape, size_t expected) {
+static LogicalResult
+verifyDynamicSizes(function_ref<InFlightDiagnostic()> emitError,
+                   ArrayRef<int64_t> shape, size_t expected) {
   size_t found = llvm::count_if(shape, ShapedType::isDynamic);
   if (found == expected)
     return success();
-  return emitError() << "tensor has " << found << " dynamic sizes but its encoding gives "
-                     << expected;
+  return emitError() << "tensor has " << found
+                     << " dynamic sizes but its encoding gives " << expected;
 }
 
-LogicalResult SlotsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                        function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult
+SlotsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                          function_ref<InFlightDiagnostic()> emitError) const {
   return verifyDynamicSizes(emitError, shape, getRows() ? 2 : 1);
 }
 
-LogicalResult PerSegmentAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                             function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult PerSegmentAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    function_ref<InFlightDiagnostic()> emitError) const {
   return verifyDynamicSizes(emitError, shape, 1);
 }
 
-LogicalResult SizedAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                        function_ref<InFlightDiagnostic()> emitError) const {
-  return verifyDynamicSizes(emitError, shape, getSizes().getAffineMap().getNumResults());
+LogicalResult
+SizedAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                          function_ref<InFlightDiagnostic()> emitError) const {
+  return verifyDynamicSizes(emitError, shape,
+                            getSizes().getAffineMap().getNumResults());
 }
