@@ -27,6 +27,7 @@ template <typename Op> static tile::RecurrenceShape shapeOf(Op op) {
   if (op.getDecay())
     shape.decay = op.hasChannelDecay() ? tile::RecurrenceDecay::PerChannel
                                        : tile::RecurrenceDecay::PerHead;
+  shape.beta = static_cast<bool>(op.getBeta());
   shape.heads = q.getDimSize(1);
   shape.kvHeads = k.getDimSize(1);
   shape.keyDim = k.getDimSize(2);

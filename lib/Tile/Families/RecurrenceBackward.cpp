@@ -95,7 +95,7 @@ void Backward::bindViews() {
   dValue = k.next();
   if (shape.hasDecay())
     dDecay = k.next();
-  if (shape.isDelta())
+  if (shape.hasBeta())
     dBeta = k.next();
   if (shape.hasState)
     dInitial = k.next();
@@ -194,7 +194,7 @@ void Backward::storeGradients(const Stretch &stretch, const ChunkGradient &gradi
   rows(gradient.value, dValue, k.kvHead, /*sharedByGroup=*/true);
   if (shape.hasDecay())
     rows(gradient.decay, dDecay, k.head, /*sharedByGroup=*/false);
-  if (shape.isDelta())
+  if (shape.hasBeta())
     contribute(stretch, gradient.beta, dBeta, {row, k.head}, {0, 1}, /*sharedByGroup=*/false);
 }
 
@@ -227,7 +227,7 @@ static Arguments backwardArguments(MLIRContext *context, const RecurrenceShape &
   arguments.activation({shape.kvHeads, shape.valueDim});
   if (shape.hasDecay())
     arguments.activation({shape.heads, shape.decayDim()});
-  if (shape.isDelta())
+  if (shape.hasBeta())
     arguments.activation({shape.heads});
   if (shape.hasState)
     arguments.buffer(state);

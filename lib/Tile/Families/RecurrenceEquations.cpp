@@ -74,29 +74,29 @@ Value Equations::scores(Value x, Value key, const Gates &gates) {
 
 Value Equations::inverse(const Chunk &chunk) {
   Value keyScores = e.named("key_scores", scores(chunk.key, chunk.key, chunk.gates));
-  return e.named("inverse", e.unitLowerInverse(e.mul(chunk.beta, keyScores)));
+  return e.named("inverse", e.unitLowerInverse(times(chunk.beta, keyScores)));
 }
 
 Value Equations::updates(const Chunk &chunk, Value inverse, Value state) {
   if (!shape.isDelta())
     return chunk.value;
-  Value keyStart = decayed(chunk.key, chunk.gates.fromStart);
+  Value keyStart = times(chunk.gates.fromStart, chunk.key);
   Value predicted = e.named("predict", e.dot(keyStart, state));
-  Value errors = e.mul(chunk.beta, e.sub(chunk.value, predicted));
+  Value errors = times(chunk.beta, e.sub(chunk.value, predicted));
   return e.named("updates", e.dot(inverse, errors));
 }
 
 Value Equations::outputs(const Chunk &chunk, Value updates, Value state) {
-  Value queryStart = decayed(chunk.query, chunk.gates.fromStart);
+  Value queryStart = times(chunk.gates.fromStart, chunk.query);
   Value carried = e.named("read_state", e.dot(queryStart, state));
   Value queryScores = e.named("query_scores", scores(chunk.query, chunk.key, chunk.gates));
   return e.named("outputs", e.dot(queryScores, updates, Transpose::None, carried));
 }
 
 Value Equations::nextState(const Chunk &chunk, Value updates, Value state) {
-  Value keyEnd = decayed(chunk.key, chunk.gates.toEnd);
+  Value keyEnd = times(chunk.gates.toEnd, chunk.key);
   return e.named("next_state",
-                 e.dot(keyEnd, updates, Transpose::A, decayed(state, chunk.gates.total)));
+                 e.dot(keyEnd, updates, Transpose::A, times(chunk.gates.total, state)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -106,12 +106,12 @@ Value Equations::nextState(const Chunk &chunk, Value updates, Value state) {
 ChunkGradient Equations::adjoint(const Chunk &chunk, const Saved &saved, Value dOutput,
                                  Value dState) {
   const Gates &gates = chunk.gates;
-  Value keyEnd = decayed(chunk.key, gates.toEnd);
+  Value keyEnd = times(gates.toEnd, chunk.key);
   Value dUpdates = e.named("d_updates", e.dot(keyEnd, dState));
   Value dKeyEnd = e.named("d_key_end", e.dot(saved.updates, dState, Transpose::B));
 
   ChunkGradient gradient;
-  gradient.state = decayed(dState, gates.total);
+  gradient.state = times(gates.total, dState);
   ScoreCotangent cotangent;
   Value dQueryStart, dKeyStart;
   if (dOutput) {
@@ -119,7 +119,7 @@ ChunkGradient Equations::adjoint(const Chunk &chunk, const Saved &saved, Value d
     cotangent.query = e.named("d_scores", e.dot(dOutput, saved.updates, Transpose::B));
     dUpdates = e.dot(cotangent.queryScores, dOutput, Transpose::A, dUpdates);
     dQueryStart = e.named("d_query_start", e.dot(dOutput, saved.state, Transpose::B));
-    gradient.state = e.named("d_state", e.dot(decayed(chunk.query, gates.fromStart), dOutput,
+    gradient.state = e.named("d_state", e.dot(times(gates.fromStart, chunk.query), dOutput,
                                               Transpose::A, gradient.state));
   }
   gradient.value = dUpdates;
@@ -130,21 +130,21 @@ ChunkGradient Equations::adjoint(const Chunk &chunk, const Saved &saved, Value d
     gradient.value = delta.value;
     gradient.beta = delta.beta;
     dKeyStart = delta.keyStart;
-    gradient.state = e.dot(decayed(chunk.key, gates.fromStart), e.neg(delta.value), Transpose::A,
+    gradient.state = e.dot(times(gates.fromStart, chunk.key), e.neg(delta.value), Transpose::A,
                            gradient.state);
   }
 
   ScoreGradient fromScores = scoreAdjoint(chunk, cotangent);
-  Value carriedKey = decayed(dKeyEnd, gates.toEnd);
+  Value carriedKey = times(gates.toEnd, dKeyEnd);
   gradient.key = fromScores.key ? e.add(fromScores.key, carriedKey) : carriedKey;
   Value startTerm; // Σ of x ⊙ (what x gets through e^G), over x = s·q and k
   if (dOutput) {
-    Value carriedQuery = decayed(dQueryStart, gates.fromStart);
+    Value carriedQuery = times(gates.fromStart, dQueryStart);
     gradient.query = e.add(fromScores.query, carriedQuery);
     startTerm = e.mul(chunk.query, carriedQuery);
   }
   if (dKeyStart) {
-    Value startKey = decayed(dKeyStart, gates.fromStart);
+    Value startKey = times(gates.fromStart, dKeyStart);
     gradient.key = e.add(gradient.key, startKey);
     Value term = e.mul(chunk.key, startKey);
     startTerm = startTerm ? e.add(startTerm, term) : term;
@@ -164,13 +164,16 @@ Equations::DeltaGradient Equations::deltaAdjoint(const Chunk &chunk, const Saved
   Value dErrors = e.named("d_errors", e.dot(saved.inverse, dUpdates, Transpose::A));
   Value product = e.named("d_inverse", e.dot(dErrors, saved.updates, Transpose::B));
   Value dErase = e.masked(earlier(), e.neg(product));
-  Value keyStart = decayed(chunk.key, chunk.gates.fromStart);
-  Value residual = e.sub(chunk.value, e.named("predict", e.dot(keyStart, saved.state)));
 
   DeltaGradient gradient;
-  gradient.value = e.mul(chunk.beta, dErrors);
-  gradient.beta = e.add(e.sum(e.mul(dErrors, residual), 1), e.sum(e.mul(dErase, keyScores), 1));
-  gradient.scores = e.mul(chunk.beta, dErase);
+  gradient.value = times(chunk.beta, dErrors);
+  if (chunk.beta) {
+    Value keyStart = times(chunk.gates.fromStart, chunk.key);
+    Value residual = e.sub(chunk.value, e.named("predict", e.dot(keyStart, saved.state)));
+    gradient.beta =
+        e.add(e.sum(e.mul(dErrors, residual), 1), e.sum(e.mul(dErase, keyScores), 1));
+  }
+  gradient.scores = times(chunk.beta, dErase);
   gradient.keyStart =
       e.named("d_key_start", e.dot(e.neg(gradient.value), saved.state, Transpose::B));
   return gradient;

@@ -32,7 +32,7 @@ struct Chunk {
   Value query; ///< s·Q [C, K]; null where no output is wanted
   Value key;   ///< K [C, K]
   Value value; ///< V [C, V]
-  Value beta;  ///< β [C, 1]; null for the additive update
+  Value beta;  ///< β [C, 1]; null is 1
   Gates gates;
 };
 
@@ -94,7 +94,8 @@ private:
   /// (`fromStart`), e^{G_C − G} (`toEnd`) and e^{G_C} (`total`).
   Value gateAdjoint(const ScoreGradient &scores, Value fromStart, Value toEnd, Value total);
 
-  Value decayed(Value x, Value factor) { return factor ? e.mul(factor, x) : x; }
+  /// factor ⊙ x, where a null factor is 1.
+  Value times(Value factor, Value x) { return factor ? e.mul(factor, x) : x; }
   bool perChannel() const { return shape.decay == RecurrenceDecay::PerChannel; }
   /// m < t (or m ≤ t) on [C, C], or on [C, C, 1].
   Value earlier(int64_t rank = 2);

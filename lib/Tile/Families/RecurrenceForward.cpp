@@ -97,7 +97,9 @@ static Value walkTokens(Kernel &k, Value from, Value to, Value state, Value outp
       state = e.mul(e.exp(column("load_decay", k.decay, row, k.head, shape.decayDim())), state);
     if (shape.isDelta()) {
       Value predicted = e.named("predict", e.sum(e.mul(key, state), 0));
-      update = e.mul(k.loadBeta(row, to, 1), e.sub(update, predicted));
+      update = e.sub(update, predicted);
+      if (shape.hasBeta())
+        update = e.mul(k.loadBeta(row, to, 1), update);
     }
     state = e.named("next_state", e.add(state, e.mul(key, update)));
     if (output) {

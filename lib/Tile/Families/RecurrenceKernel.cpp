@@ -60,7 +60,7 @@ void Arguments::operands(const RecurrenceShape &shape) {
   segments();
   if (shape.hasDecay())
     activation({shape.heads, shape.decayDim()});
-  if (shape.isDelta())
+  if (shape.hasBeta())
     activation({shape.heads});
 }
 
@@ -79,7 +79,7 @@ Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name, const Grid &gri
   next(); // token segments: a program of this family starts from its segment
   if (shape.hasDecay())
     decay = next();
-  if (shape.isDelta())
+  if (shape.hasBeta())
     beta = next();
   zero = e.idx(0);
 }
@@ -180,7 +180,7 @@ Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
   if (withQuery)
     chunk.query = e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),
                            shape.scale);
-  if (shape.isDelta())
+  if (shape.hasBeta())
     chunk.beta = loadBeta(row, limit);
   if (shape.hasDecay())
     chunk.gates =

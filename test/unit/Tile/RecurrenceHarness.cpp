@@ -193,7 +193,7 @@ public:
     list.push_back(tokenSegment.view());
     if (call.shape.hasDecay())
       add(call.decay);
-    if (call.shape.isDelta())
+    if (call.shape.hasBeta())
       add(call.beta);
   }
   void add(const HostBuffer &buffer) { list.push_back(const_cast<HostBuffer &>(buffer).view()); }
@@ -248,7 +248,7 @@ Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmeti
   views.add(gradients.value);
   if (shape.hasDecay())
     views.add(gradients.decay);
-  if (shape.isDelta())
+  if (shape.hasBeta())
     views.add(gradients.beta);
   if (shape.hasState)
     views.add(gradients.initial);
@@ -300,7 +300,7 @@ public:
           r[j] -= state[i * V + j] * c.key({t, g, i});
     }
     residual.push_back(r);
-    double beta = c.shape.isDelta() ? c.beta({t, h}) : 1.0;
+    double beta = c.shape.hasBeta() ? c.beta({t, h}) : 1.0;
     for (int64_t i = 0; i < K; ++i)
       for (int64_t j = 0; j < V; ++j)
         state[i * V + j] += c.key({t, g, i}) * beta * r[j];
@@ -352,7 +352,7 @@ void Head::backStep(size_t n, const Matrix &state, Matrix &dState, Gradients &ou
         out.query({t, h, i}) += c.shape.scale * state[i * V + j] * dO;
         dState[i * V + j] += c.shape.scale * c.query({t, h, i}) * dO;
       }
-  double beta = delta ? c.beta({t, h}) : 1.0;
+  double beta = c.shape.hasBeta() ? c.beta({t, h}) : 1.0;
   Matrix w(V);
   for (int64_t j = 0; j < V; ++j) {
     double du = 0;
@@ -532,7 +532,7 @@ void hybrid::tile::test::expectGradients(const Call &call, double tolerance,
   EXPECT_LE(difference(got.value, expected.value, call), tolerance) << "dv";
   if (call.shape.hasDecay())
     EXPECT_LE(difference(got.decay, expected.decay, call), tolerance) << "ddecay";
-  if (call.shape.isDelta())
+  if (call.shape.hasBeta())
     EXPECT_LE(difference(got.beta, expected.beta, call), tolerance) << "dbeta";
   if (call.shape.hasState)
     EXPECT_LE(difference(got.initial, expected.initial), tolerance) << "dinitial";

@@ -68,9 +68,21 @@ TEST_P(Recurrence, Float) {
   expectGradients(call, kSingle, Arithmetic::f32);
 }
 
+TEST_P(Recurrence, WithoutBeta) {
+  if (!shape().isDelta())
+    GTEST_SKIP() << "additive";
+  RecurrenceShape whole = shape();
+  whole.beta = false;
+  Call call(whole, {{70}});
+  fill(call);
+  expectOutputs(call);
+  expectOutputs(call, kExact, Arithmetic::f64, buildRecurrenceStep);
+  expectGradients(call);
+}
+
 TEST_P(Recurrence, BetaAtItsEnds) {
   if (!shape().isDelta())
-    return;
+    GTEST_SKIP() << "additive";
   for (double beta : {0.0, 1.0, 1.9}) {
     Call call(shape(), {{130}});
     fill(call, {GateKind::Ordinary, beta, 1});
@@ -82,7 +94,7 @@ TEST_P(Recurrence, BetaAtItsEnds) {
 // LIN-04, LIN-05: what is finite does not depend on how strong gates are.
 TEST_P(Recurrence, StrongGates) {
   if (!shape().hasDecay())
-    return;
+    GTEST_SKIP() << "no gates";
   for (GateKind gates : {GateKind::Alternating, GateKind::Mixed, GateKind::Strong}) {
     Call call(shape(), {{130}, {65}});
     fill(call, {gates, {}, 1});

@@ -59,6 +59,8 @@ struct RecurrenceShape {
   int64_t keyDim = 64;
   int64_t valueDim = 64;
   double scale = 1.0;
+  /// Of the delta update; without it β is 1.
+  bool beta = true;
 
   /// Sliding window linear attention (mixers.md 2.1); 0 is none. `stride` divides
   /// `window`. Window chain c starts from a zero state at position c · stride and
@@ -85,6 +87,7 @@ struct RecurrenceShape {
   int64_t decayDim() const { return decay == RecurrenceDecay::PerChannel ? keyDim : 1; }
   bool hasDecay() const { return decay != RecurrenceDecay::None; }
   bool isDelta() const { return update == RecurrenceUpdate::Delta; }
+  bool hasBeta() const { return isDelta() && beta; }
 
   /// Says what no program can be built for; success otherwise.
   mlir::LogicalResult verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
