@@ -7,9 +7,9 @@
 
 #include "hybrid/Artefact/Assemble.h"
 
+#include "hybrid/Graph/ParameterLayout.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -18,25 +18,6 @@ namespace json = llvm::json;
 //===----------------------------------------------------------------------===//
 // Parameters
 //===----------------------------------------------------------------------===//
-
-/// 64 bytes, so that every parameter starts on a cache line.
-static constexpr int64_t parameterAlignment = 16;
-
-ParameterLayout::ParameterLayout(ArrayRef<ParameterRow> parameters) {
-  for (bool decay : {true, false}) {
-    for (const ParameterRow &parameter : parameters) {
-      if (parameter.decay != decay)
-        continue;
-      int64_t count = 1;
-      for (int64_t size : parameter.shape)
-        count *= size;
-      rows.push_back({&parameter, elements});
-      elements += llvm::alignTo(count, parameterAlignment);
-    }
-    if (decay)
-      decayElements = elements;
-  }
-}
 
 /// `normal(0.02)` as kind and numbers.
 static llvm::Expected<json::Value> initToJSON(const ParameterRow &parameter) {

@@ -20,20 +20,6 @@ struct ArtefactCode {
   std::string elf;
 };
 
-/// Where each parameter starts in the flat buffers of parameters, gradients and
-/// moments: those with weight decay first, each at a multiple of 16 elements.
-struct ParameterLayout {
-  struct Row {
-    const ParameterRow *parameter;
-    int64_t offset;
-  };
-  /// Ascending by offset.
-  std::vector<Row> rows;
-  int64_t elements = 0, decayElements = 0;
-
-  explicit ParameterLayout(llvm::ArrayRef<ParameterRow> parameters);
-};
-
 /// The bytes of an artefact for the CPU. `spec` is the text that was compiled.
 llvm::Expected<std::string> assembleArtefact(llvm::StringRef spec,
                                              const ModelTables &tables,
