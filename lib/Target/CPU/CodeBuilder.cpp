@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace hybrid::cpu;
 
 Type hybrid::cpu::storageType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
+                              : element;
 }
 
 int64_t hybrid::cpu::storageBytes(Type element) {
@@ -68,7 +69,8 @@ Value CodeBuilder::address(Value base, Int offset, Type element) {
   if (offset.is(0))
     return base;
   auto pointer = LLVM::LLVMPointerType::get(getContext());
-  return LLVM::GEPOp::create(*this, pointer, storageType(element), base, valueOf(offset));
+  return LLVM::GEPOp::create(*this, pointer, storageType(element), base,
+                             valueOf(offset));
 }
 
 Value CodeBuilder::load(Type type, Value address) {
@@ -76,8 +78,10 @@ Value CodeBuilder::load(Type type, Value address) {
   Type stored = storageType(element);
   auto vector = dyn_cast<VectorType>(type);
   Type storedType = vector ? Type(vector.clone(stored)) : stored;
-  Value value = LLVM::LoadOp::create(*this, storedType, address, storageBytes(element));
-  return stored == element ? value : arith::TruncIOp::create(*this, type, value);
+  Value value =
+      LLVM::LoadOp::create(*this, storedType, address, storageBytes(element));
+  return stored == element ? value
+                           : arith::TruncIOp::create(*this, type, value);
 }
 
 void CodeBuilder::store(Value value, Value address) {
@@ -86,7 +90,8 @@ void CodeBuilder::store(Value value, Value address) {
   Type stored = storageType(element);
   if (stored != element) {
     auto vector = dyn_cast<VectorType>(type);
-    value = arith::ExtUIOp::create(*this, vector ? Type(vector.clone(stored)) : stored, value);
+    value = arith::ExtUIOp::create(
+        *this, vector ? Type(vector.clone(stored)) : stored, value);
   }
   LLVM::StoreOp::create(*this, value, address, storageBytes(element));
 }
@@ -98,7 +103,8 @@ Type CodeBuilder::widened(Type type, int64_t width) {
 Value CodeBuilder::broadcast(Value scalar, int64_t width) {
   if (width == 1)
     return scalar;
-  return vector::BroadcastOp::create(*this, VectorType::get({width}, scalar.getType()), scalar);
+  return vector::BroadcastOp::create(
+      *this, VectorType::get({width}, scalar.getType()), scalar);
 }
 
 Value CodeBuilder::zero(Type type) {
@@ -109,16 +115,18 @@ Value CodeBuilder::mulAdd(Value x, Value y, Value z) {
   return LLVM::FMulAddOp::create(*this, x.getType(), x, y, z);
 }
 
-void CodeBuilder::loop(Int from, Int to, int64_t step, function_ref<void(Value)> body) {
+void CodeBuilder::loop(Int from, Int to, int64_t step,
+                       function_ref<void(Value)> body) {
   loop(from, to, step, {}, [&](Value iv, ValueRange) {
     body(iv);
     return SmallVector<Value>();
   });
 }
 
-SmallVector<Value> CodeBuilder::loop(Int from, Int to, int64_t step, ValueRange inits,
-                                       CarriedBody body) {
-  auto op = scf::ForOp::create(*this, valueOf(from), valueOf(to), i64(step), inits);
+SmallVector<Value> CodeBuilder::loop(Int from, Int to, int64_t step,
+                                     ValueRange inits, CarriedBody body) {
+  auto op =
+      scf::ForOp::create(*this, valueOf(from), valueOf(to), i64(step), inits);
   OpBuilder::InsertionGuard guard(*this);
   // Without carried values the builder has made the terminator.
   if (inits.empty())
@@ -131,7 +139,8 @@ SmallVector<Value> CodeBuilder::loop(Int from, Int to, int64_t step, ValueRange 
   return SmallVector<Value>(op.getResults());
 }
 
-void CodeBuilder::forEachVector(int64_t size, function_ref<void(Int, int64_t)> body) {
+void CodeBuilder::forEachVector(int64_t size,
+                                function_ref<void(Int, int64_t)> body) {
   int64_t lanes = traits.lanes;
   int64_t full = size / lanes * lanes;
   if (full == lanes)
@@ -146,12 +155,14 @@ void CodeBuilder::forEachVector(int64_t size, function_ref<void(Int, int64_t)> b
   }
 }
 
-Value CodeBuilder::reduceLanes(Value vector, function_ref<Value(Value, Value)> combine) {
-  for (int64_t lanes = cast<VectorType>(vector.getType()).getNumElements(); lanes > 1; lanes /= 2) {
+Value CodeBuilder::reduceLanes(Value vector,
+                               function_ref<Value(Value, Value)> combine) {
+  for (int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
+       lanes > 1; lanes /= 2) {
     auto half = [&](int64_t start) -> Value {
-      return vector::ExtractStridedSliceOp::create(*this, vector, ArrayRef<int64_t>{start},
-                                                   ArrayRef<int64_t>{lanes / 2},
-                                                   ArrayRef<int64_t>{1});
+      return vector::ExtractStridedSliceOp::create(
+          *this, vector, ArrayRef<int64_t>{start}, ArrayRef<int64_t>{lanes / 2},
+          ArrayRef<int64_t>{1});
     };
     vector = combine(half(0), half(lanes / 2));
   }

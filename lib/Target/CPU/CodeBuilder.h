@@ -69,23 +69,26 @@ public:
   mlir::Value mulAdd(mlir::Value x, mlir::Value y, mlir::Value z);
 
   /// Lanes of a vector, halves combined with halves, down to a scalar.
-  mlir::Value reduceLanes(mlir::Value vector,
-                          llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  mlir::Value reduceLanes(
+      mlir::Value vector,
+      llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
   /// Transposes the square matrix whose rows are vectors of as many lanes.
   llvm::SmallVector<mlir::Value> transpose(llvm::SmallVector<mlir::Value> rows);
 
   /// for (iv = from; iv < to; iv += step) body(iv)
-  void loop(Int from, Int to, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  void loop(Int from, Int to, int64_t step,
+            llvm::function_ref<void(mlir::Value)> body);
   /// The same with values carried from iteration to iteration.
   using CarriedBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value iv, mlir::ValueRange carried)>;
-  llvm::SmallVector<mlir::Value> loop(Int from, Int to, int64_t step, mlir::ValueRange inits,
-                                      CarriedBody body);
+  llvm::SmallVector<mlir::Value> loop(Int from, Int to, int64_t step,
+                                      mlir::ValueRange inits, CarriedBody body);
 
   /// Splits `size` columns into the widths of vector registers: calls `body`
   /// with a start and a width for a loop of full registers, then for the powers
   /// of two that are left.
-  void forEachVector(int64_t size, llvm::function_ref<void(Int start, int64_t width)> body);
+  void forEachVector(int64_t size,
+                     llvm::function_ref<void(Int start, int64_t width)> body);
 
 private:
   LevelTraits traits;

@@ -44,10 +44,12 @@ Form chooseForm(const Dot &dot) {
   if (contiguousRows) {
     const Int &stride = dot.b.strides[0];
     bool farApart = !stride.isKnown() || stride.getKnown() >= kFarApart;
-    return dot.rows() >= kRowsWorthCopying && farApart ? Form::Panel : Form::InPlace;
+    return dot.rows() >= kRowsWorthCopying && farApart ? Form::Panel
+                                                       : Form::InPlace;
   }
   bool alongDepth = dot.b.strides[0].is(1) && dot.a.strides[1].is(1);
-  return alongDepth && dot.rows() < kRowsWorthTransposing ? Form::AlongDepth : Form::Panel;
+  return alongDepth && dot.rows() < kRowsWorthTransposing ? Form::AlongDepth
+                                                          : Form::Panel;
 }
 
 /// Builds the body of one product function.
@@ -107,7 +109,8 @@ void ProductBuilder::emit() {
   if (full == blockColumns)
     emitColumns(0, widths);
   else if (full != 0)
-    b.loop(0, full, blockColumns, [&](Value column) { emitColumns(column, widths); });
+    b.loop(0, full, blockColumns,
+           [&](Value column) { emitColumns(column, widths); });
   Widths rest;
   for (int64_t left = dot.columns() - full, width = lanes; left > 0;) {
     if (width > left) {
@@ -138,14 +141,15 @@ void ProductBuilder::emitColumns(Int column, const Widths &widths) {
   if (full == blockRows)
     emitBlock(right, 0, blockRows, column, widths);
   else
-    b.loop(0, full, blockRows,
-           [&](Value row) { emitBlock(right, row, blockRows, column, widths); });
+    b.loop(0, full, blockRows, [&](Value row) {
+      emitBlock(right, row, blockRows, column, widths);
+    });
   if (full != dot.rows())
     emitBlock(right, full, dot.rows() - full, column, widths);
 }
 
-void ProductBuilder::emitBlock(const Place &right, Int row, int64_t rows, Int column,
-                               const Widths &widths) {
+void ProductBuilder::emitBlock(const Place &right, Int row, int64_t rows,
+                               Int column, const Widths &widths) {
   SmallVector<Value> targets, sources, sums;
   for (int64_t r = 0; r < rows; ++r) {
     Int at = b.add(row, r);
@@ -162,11 +166,13 @@ void ProductBuilder::emitBlock(const Place &right, Int row, int64_t rows, Int co
     SmallVector<Value> columns, next;
     int64_t start = 0;
     for (int64_t width : widths) {
-      columns.push_back(b.load(b.widened(type, width), right.addressOf(b, {k, start})));
+      columns.push_back(
+          b.load(b.widened(type, width), right.addressOf(b, {k, start})));
       start += width;
     }
     for (int64_t r = 0; r < rows; ++r) {
-      Value left = b.load(type, b.address(sources[r], b.mul(k, dot.a.strides[1]), type));
+      Value left =
+          b.load(type, b.address(sources[r], b.mul(k, dot.a.strides[1]), type));
       for (auto [v, width] : llvm::enumerate(widths))
         next.push_back(b.mulAdd(b.broadcast(left, width), columns[v],
                                 carried[r * widths.size() + v]));
@@ -184,7 +190,11 @@ Place ProductBuilder::fillPanel(Int column, const Widths &widths) {
   Place from = dot.b;
   from.offset = b.add(from.offset, b.mul(column, from.strides[1]));
   from.shape = {dot.depth(), columns};
-  Place to{panel, 0, {dot.depth(), columns}, Place::rowMajor({dot.depth(), columns}), type};
+  Place to{panel,
+           0,
+           {dot.depth(), columns},
+           Place::rowMajor({dot.depth(), columns}),
+           type};
   if (from.strides[1].is(1))
     copyInto(to, from, widths);
   else
@@ -192,11 +202,13 @@ Place ProductBuilder::fillPanel(Int column, const Widths &widths) {
   return to;
 }
 
-void ProductBuilder::copyInto(const Place &to, const Place &from, const Widths &widths) {
+void ProductBuilder::copyInto(const Place &to, const Place &from,
+                              const Widths &widths) {
   b.loop(0, dot.depth(), 1, [&](Value k) {
     int64_t start = 0;
     for (int64_t width : widths) {
-      Value vector = b.load(b.widened(type, width), from.addressOf(b, {k, start}));
+      Value vector =
+          b.load(b.widened(type, width), from.addressOf(b, {k, start}));
       b.store(vector, to.addressOf(b, {k, start}));
       start += width;
     }
@@ -206,7 +218,8 @@ void ProductBuilder::copyInto(const Place &to, const Place &from, const Widths &
 void ProductBuilder::emitAlongDepth() {
   const LevelTraits &traits = b.getTraits();
   int64_t accumulators = traits.rows * traits.columns / traits.lanes;
-  int64_t count = std::clamp<int64_t>(accumulators / dot.rows(), 1, kMostVectors);
+  int64_t count =
+      std::clamp<int64_t>(accumulators / dot.rows(), 1, kMostVectors);
   int64_t full = dot.columns() / count * count;
   if (full != 0)
     b.loop(0, full, count, [&](Value column) { emitDots(column, count); });
@@ -220,8 +233,8 @@ void ProductBuilder::emitDots(Int column, int64_t count) {
   auto step = [&](Value k, ValueRange carried, int64_t width) {
     SmallVector<Value> columns, next;
     for (int64_t n = 0; n < count; ++n)
-      columns.push_back(
-          b.load(b.widened(type, width), dot.b.addressOf(b, {k, b.add(column, n)})));
+      columns.push_back(b.load(b.widened(type, width),
+                               dot.b.addressOf(b, {k, b.add(column, n)})));
     for (int64_t r = 0; r < dot.rows(); ++r) {
       Value left = b.load(b.widened(type, width), dot.a.addressOf(b, {r, k}));
       for (int64_t n = 0; n < count; ++n)
@@ -242,13 +255,16 @@ void ProductBuilder::emitDots(Int column, int64_t count) {
     vectors = b.loop(0, full, lanes, vectors, [&](Value k, ValueRange carried) {
       return step(k, carried, lanes);
     });
-    auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); };
+    auto add = [&](Value x, Value y) -> Value {
+      return arith::AddFOp::create(b, x, y);
+    };
     for (auto [sum, vector] : llvm::zip_equal(sums, vectors))
       sum = add(sum, b.reduceLanes(vector, add));
   }
   if (full != dot.depth())
-    sums = b.loop(full, dot.depth(), 1, sums,
-                  [&](Value k, ValueRange carried) { return step(k, carried, 1); });
+    sums = b.loop(full, dot.depth(), 1, sums, [&](Value k, ValueRange carried) {
+      return step(k, carried, 1);
+    });
   for (auto [sum, target] : llvm::zip_equal(sums, targets))
     b.store(sum, target);
 }
@@ -257,7 +273,8 @@ void ProductBuilder::emitDots(Int column, int64_t count) {
 Dot withColumnsAsRows(const Dot &dot) {
   if (dot.columns() != 1 || dot.rows() == 1 || !dot.c.strides[0].is(1))
     return dot;
-  Dot turned{dot.b.permute({1, 0}), dot.a.permute({1, 0}), dot.c.permute({1, 0}), dot.zero};
+  Dot turned{dot.b.permute({1, 0}), dot.a.permute({1, 0}),
+             dot.c.permute({1, 0}), dot.zero};
   turned.a.strides[0] = 0;
   turned.c.strides[0] = 0;
   return turned;
@@ -271,7 +288,8 @@ void appendStrides(std::string &name, StringRef operand, const Place &place) {
 }
 
 std::string functionName(const Dot &dot) {
-  std::string name = llvm::formatv("dot_{0}x{1}x{2}", dot.rows(), dot.columns(), dot.depth());
+  std::string name =
+      llvm::formatv("dot_{0}x{1}x{2}", dot.rows(), dot.columns(), dot.depth());
   appendStrides(name, "_a", dot.a);
   appendStrides(name, "_b", dot.b);
   appendStrides(name, "_c", dot.c);
@@ -284,7 +302,8 @@ std::string functionName(const Dot &dot) {
 
 int64_t hybrid::cpu::panelBytes(Level level, int64_t depth) {
   LevelTraits traits = traitsOf(level);
-  return depth * std::max(traits.columns, kMostVectors * traits.lanes) * int64_t(sizeof(float));
+  return depth * std::max(traits.columns, kMostVectors * traits.lanes) *
+         int64_t(sizeof(float));
 }
 
 func::FuncOp DotFunctions::functionFor(CodeBuilder &b, const Dot &dot) {
@@ -293,7 +312,8 @@ func::FuncOp DotFunctions::functionFor(CodeBuilder &b, const Dot &dot) {
   if (function)
     return function;
 
-  // Pointers of the operands and of the panel, then the strides of the operands.
+  // Pointers of the operands and of the panel, then the strides of the
+  // operands.
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
   SmallVector<Type> arguments(4, pointer);
   arguments.append(6, b.getI64Type());
@@ -301,11 +321,13 @@ func::FuncOp DotFunctions::functionFor(CodeBuilder &b, const Dot &dot) {
   b.setInsertionPointToEnd(module.getBody());
   function = func::FuncOp::create(b, name, b.getFunctionType(arguments, {}));
   function.setPrivate();
-  function->setAttr("llvm.linkage",
-                    LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
+  function->setAttr(
+      "llvm.linkage",
+      LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
   function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
   for (unsigned written : {2, 3})
-    function.setArgAttr(written, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    function.setArgAttr(written, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        b.getUnitAttr());
 
   Block *entry = function.addEntryBlock();
   b.setInsertionPointToStart(entry);

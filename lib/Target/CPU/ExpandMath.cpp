@@ -32,7 +32,8 @@ namespace {
 /// Builds f32 functions on values of one type, `f32` or a vector of it.
 class MathBuilder {
 public:
-  MathBuilder(OpBuilder &builder, Location loc, Type type) : b(loc, builder), type(type) {}
+  MathBuilder(OpBuilder &builder, Location loc, Type type)
+      : b(loc, builder), type(type) {}
 
   Value exp(Value x);
   Value exp2(Value x);
@@ -59,9 +60,15 @@ private:
       value = DenseElementsAttr::get(vector, value);
     return arith::ConstantOp::create(b, cast<TypedAttr>(value));
   }
-  Value f32(double value) { return constant(b.getF32Type(), b.getF32FloatAttr(value)); }
-  Value f64(double value) { return constant(b.getF64Type(), b.getF64FloatAttr(value)); }
-  Value i32(int32_t value) { return constant(b.getI32Type(), b.getI32IntegerAttr(value)); }
+  Value f32(double value) {
+    return constant(b.getF32Type(), b.getF32FloatAttr(value));
+  }
+  Value f64(double value) {
+    return constant(b.getF64Type(), b.getF64FloatAttr(value));
+  }
+  Value i32(int32_t value) {
+    return constant(b.getI32Type(), b.getI32IntegerAttr(value));
+  }
   Value infinity() { return f32(std::numeric_limits<float>::infinity()); }
   Value nan() { return f32(std::numeric_limits<float>::quiet_NaN()); }
 
@@ -81,8 +88,12 @@ private:
   Value select(Value condition, Value x, Value y) {
     return arith::SelectOp::create(b, condition, x, y);
   }
-  Value bitsOf(Value x) { return arith::BitcastOp::create(b, like(b.getI32Type()), x); }
-  Value fromBits(Value x) { return arith::BitcastOp::create(b, like(b.getF32Type()), x); }
+  Value bitsOf(Value x) {
+    return arith::BitcastOp::create(b, like(b.getI32Type()), x);
+  }
+  Value fromBits(Value x) {
+    return arith::BitcastOp::create(b, like(b.getF32Type()), x);
+  }
 
   /// Coefficients run from the highest power to the constant.
   Value polynomial(Value x, ArrayRef<double> coefficients);
@@ -135,8 +146,8 @@ std::pair<Value, Value> MathBuilder::roundToInteger(Value x) {
 }
 
 Value MathBuilder::expm1Reduced(Value r) {
-  Value p = polynomial(r, {1.9875691500E-4, 1.3981999507E-3, 8.3334519073E-3, 4.1665795894E-2,
-                           1.6666665459E-1, 5.0000001201E-1});
+  Value p = polynomial(r, {1.9875691500E-4, 1.3981999507E-3, 8.3334519073E-3,
+                           4.1665795894E-2, 1.6666665459E-1, 5.0000001201E-1});
   return mulAdd(mul(r, r), p, r);
 }
 
@@ -187,9 +198,9 @@ Value MathBuilder::log(Value x) {
   Value f = sub(fromBits(significand), f32(1.0));
 
   Value square = mul(f, f);
-  Value p = polynomial(f, {7.0376836292E-2, -1.1514610310E-1, 1.1676998740E-1, -1.2420140846E-1,
-                           1.4249322787E-1, -1.6668057665E-1, 2.0000714765E-1, -2.4999993993E-1,
-                           3.3333331174E-1});
+  Value p = polynomial(f, {7.0376836292E-2, -1.1514610310E-1, 1.1676998740E-1,
+                           -1.2420140846E-1, 1.4249322787E-1, -1.6668057665E-1,
+                           2.0000714765E-1, -2.4999993993E-1, 3.3333331174E-1});
   Value y = mul(mul(p, f), square);
   y = mulAdd(e, f32(-2.12194440e-4), y);
   y = mulAdd(square, f32(-0.5), y);
@@ -197,7 +208,8 @@ Value MathBuilder::log(Value x) {
 
   y = select(is(Float::OEQ, x, f32(0.0)), neg(infinity()), y);
   y = select(is(Float::OEQ, x, infinity()), x, y);
-  return select(is(Float::UGE, x, f32(0.0)), select(is(Float::UNO, x, x), x, y), nan());
+  return select(is(Float::UGE, x, f32(0.0)), select(is(Float::UNO, x, x), x, y),
+                nan());
 }
 
 Value MathBuilder::log1p(Value x) {
@@ -214,8 +226,9 @@ Value MathBuilder::log1p(Value x) {
 
 Value MathBuilder::tanh(Value x) {
   Value square = mul(x, x);
-  Value p = polynomial(square, {-5.70498872745E-3, 2.06390887954E-2, -5.37397155531E-2,
-                                1.33314422036E-1, -3.33332819422E-1});
+  Value p = polynomial(square,
+                       {-5.70498872745E-3, 2.06390887954E-2, -5.37397155531E-2,
+                        1.33314422036E-1, -3.33332819422E-1});
   Value small = mulAdd(mul(p, square), x, x);
   Value size = abs(x);
   Value power = exp(add(size, size));
@@ -230,10 +243,11 @@ Value MathBuilder::erf(Value x) {
   x = clamp(x, -3.7439211627767994, 3.7439211627767994);
   Value square = mul(x, x);
   Value p = polynomial(square, {0.00022905065861350646, 0.0034082910107109506,
-                                0.050955695062380861, 0.18520832239976145, 1.128379143519084});
+                                0.050955695062380861, 0.18520832239976145,
+                                1.128379143519084});
   Value q = polynomial(square, {-1.1791602954361697e-7, 0.000023547966471313185,
-                                0.0010179625278914885, 0.014070470171167667, 0.11098505178285362,
-                                0.49746925110067538, 1.0});
+                                0.0010179625278914885, 0.014070470171167667,
+                                0.11098505178285362, 0.49746925110067538, 1.0});
   return div(mul(x, p), q);
 }
 
@@ -247,9 +261,11 @@ Value MathBuilder::sine(Value x, bool cosine) {
       b, arith::MulFOp::create(b, angle, f64(0.63661977236758134308)), shift);
   Value whole = arith::SubFOp::create(b, shifted, shift);
   auto lessMultiple = [&](Value from, double part) -> Value {
-    return arith::SubFOp::create(b, from, arith::MulFOp::create(b, whole, f64(part)));
+    return arith::SubFOp::create(b, from,
+                                 arith::MulFOp::create(b, whole, f64(part)));
   };
-  Value rest = lessMultiple(lessMultiple(angle, 1.57079632679489655800), 6.12323399573676603587e-17);
+  Value rest = lessMultiple(lessMultiple(angle, 1.57079632679489655800),
+                            6.12323399573676603587e-17);
   Value r = arith::TruncFOp::create(b, type, rest);
   Value bits = arith::BitcastOp::create(b, like(b.getI64Type()), shifted);
   Value quarter = arith::TruncIOp::create(b, like(b.getI32Type()), bits);
@@ -257,20 +273,26 @@ Value MathBuilder::sine(Value x, bool cosine) {
     quarter = arith::AddIOp::create(b, quarter, i32(1));
 
   Value square = mul(r, r);
-  Value s = polynomial(square, {-1.9515295891E-4, 8.3321608736E-3, -1.6666654611E-1});
+  Value s =
+      polynomial(square, {-1.9515295891E-4, 8.3321608736E-3, -1.6666654611E-1});
   s = mulAdd(mul(s, square), r, r);
   Value c = polynomial(square, {2.443315711809948E-5, -1.388731625493765E-3,
                                 4.166664568298827E-2});
   c = mulAdd(mul(c, square), square, mulAdd(square, f32(-0.5), f32(1.0)));
 
-  auto bit = [&](int32_t mask) -> Value { return arith::AndIOp::create(b, quarter, i32(mask)); };
-  Value odd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit(1), i32(0));
+  auto bit = [&](int32_t mask) -> Value {
+    return arith::AndIOp::create(b, quarter, i32(mask));
+  };
+  Value odd =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit(1), i32(0));
   Value y = select(odd, c, s);
   Value sign = arith::ShLIOp::create(b, bit(2), i32(30));
   return fromBits(arith::XOrIOp::create(b, bitsOf(y), sign));
 }
 
-Value MathBuilder::rsqrt(Value x) { return div(f32(1.0), math::SqrtOp::create(b, x)); }
+Value MathBuilder::rsqrt(Value x) {
+  return div(f32(1.0), math::SqrtOp::create(b, x));
+}
 
 Value MathBuilder::floor(Value x) {
   // From 2^23 on every number is an integer.
@@ -279,7 +301,8 @@ Value MathBuilder::floor(Value x) {
   Value integer = arith::FPToSIOp::create(b, like(b.getI32Type()), safe);
   Value whole = arith::SIToFPOp::create(b, type, integer);
   Value above = is(Float::OGT, whole, safe);
-  whole = math::CopySignOp::create(b, sub(whole, select(above, f32(1.0), f32(0.0))), x);
+  whole = math::CopySignOp::create(
+      b, sub(whole, select(above, f32(1.0), f32(0.0))), x);
   return select(fits, whole, x);
 }
 
@@ -300,8 +323,8 @@ Value expand(OpBuilder &builder, Operation *op) {
       .Case<math::RsqrtOp>([&](auto) { return m.rsqrt(x); })
       .Case<math::FloorOp>([&](auto) { return m.floor(x); })
       .Case<math::FmaOp>([&](math::FmaOp fma) -> Value {
-        return LLVM::FMulAddOp::create(builder, op->getLoc(), fma.getType(), fma.getA(),
-                                       fma.getB(), fma.getC());
+        return LLVM::FMulAddOp::create(builder, op->getLoc(), fma.getType(),
+                                       fma.getA(), fma.getB(), fma.getC());
       })
       .Default([](Operation *) { return Value(); });
 }
@@ -320,7 +343,8 @@ struct ExpandMath : hybrid::impl::HybridCPUExpandMathBase<ExpandMath> {
       bool single = getElementTypeOrSelf(op->getResult(0).getType()).isF32();
       Value value = single ? expand(builder, op) : Value();
       if (!value) {
-        op->emitOpError("has no expansion for ") << op->getResult(0).getType()
+        op->emitOpError("has no expansion for ")
+            << op->getResult(0).getType()
             << " on the CPU; write it with exp, log and arithmetic on f32";
         return signalPassFailure();
       }

@@ -11,7 +11,8 @@ using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::cpu;
 
-Place ProgramLowering::placeInView(Value view, ValueRange indices, ArrayRef<int64_t> dims,
+Place ProgramLowering::placeInView(Value view, ValueRange indices,
+                                   ArrayRef<int64_t> dims,
                                    ArrayRef<int64_t> shape) {
   const View &memory = views[view];
   Place place{memory.base, 0, {}, {}, memory.element};
@@ -24,8 +25,10 @@ Place ProgramLowering::placeInView(Value view, ValueRange indices, ArrayRef<int6
   return place;
 }
 
-SmallVector<Value> ProgramLowering::extents(ValueRange limits, ValueRange indices,
-                                            ArrayRef<int64_t> dims, ArrayRef<int64_t> shape) {
+SmallVector<Value> ProgramLowering::extents(ValueRange limits,
+                                            ValueRange indices,
+                                            ArrayRef<int64_t> dims,
+                                            ArrayRef<int64_t> shape) {
   SmallVector<Value> result;
   for (auto [dim, limit] : llvm::enumerate(limits)) {
     Value left = arith::SubIOp::create(b, b.fromIndex(scalar(limit)),
@@ -40,7 +43,8 @@ void ProgramLowering::fillZero(const Place &to) {
   nest.emitStore(nest.scalar(b.zero(to.element)), to);
 }
 
-void ProgramLowering::copyInside(const Place &from, const Place &to, ArrayRef<Value> extents) {
+void ProgramLowering::copyInside(const Place &from, const Place &to,
+                                 ArrayRef<Value> extents) {
   Nest nest(b, to.shape);
   for (auto [dim, extent] : llvm::enumerate(extents))
     nest.limit(dim, extent);
@@ -50,7 +54,8 @@ void ProgramLowering::copyInside(const Place &from, const Place &to, ArrayRef<Va
 void ProgramLowering::lowerLoad(tile::LoadOp load) {
   Value tile = load.getTile();
   ArrayRef<int64_t> shape = shapeOf(tile);
-  Place inView = placeInView(load.getView(), load.getIndices(), load.getDims(), shape);
+  Place inView =
+      placeInView(load.getView(), load.getIndices(), load.getDims(), shape);
   bool copied = placement.homeOf(tile) == Home::Buffer;
   if (load.getLimits().empty()) {
     if (copied)
@@ -60,10 +65,12 @@ void ProgramLowering::lowerLoad(tile::LoadOp load) {
     return;
   }
 
-  SmallVector<Value> inside = extents(load.getLimits(), load.getIndices(), load.getDims(), shape);
+  SmallVector<Value> inside =
+      extents(load.getLimits(), load.getIndices(), load.getDims(), shape);
   Value ragged;
   for (auto [extent, size] : llvm::zip(inside, shape)) {
-    Value cut = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, extent, b.i64(size));
+    Value cut =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, extent, b.i64(size));
     ragged = ragged ? arith::OrIOp::create(b, ragged, cut) : cut;
   }
   Place buffer = bufferOf(tile);
@@ -83,8 +90,10 @@ void ProgramLowering::lowerLoad(tile::LoadOp load) {
     return arith::SelectOp::create(b, ragged, copy, original);
   };
   Place place = buffer;
-  place.base = choose(buffer.base, b.address(inView.base, inView.offset, inView.element));
-  for (auto [stride, original] : llvm::zip_equal(place.strides, inView.strides)) {
+  place.base = choose(buffer.base,
+                      b.address(inView.base, inView.offset, inView.element));
+  for (auto [stride, original] :
+       llvm::zip_equal(place.strides, inView.strides)) {
     bool same = stride.isKnown() && original.is(stride.getKnown());
     if (!same && !original.is(0))
       stride = choose(b.valueOf(stride), b.valueOf(original));
@@ -94,26 +103,29 @@ void ProgramLowering::lowerLoad(tile::LoadOp load) {
 
 void ProgramLowering::lowerStore(tile::StoreOp store) {
   ArrayRef<int64_t> shape = shapeOf(store.getTile());
-  Place to = placeInView(store.getView(), store.getIndices(), store.getDims(), shape);
+  Place to =
+      placeInView(store.getView(), store.getIndices(), store.getDims(), shape);
   Nest nest(b, shape);
-  for (auto [dim, extent] : llvm::enumerate(
-           extents(store.getLimits(), store.getIndices(), store.getDims(), shape)))
+  for (auto [dim, extent] : llvm::enumerate(extents(
+           store.getLimits(), store.getIndices(), store.getDims(), shape)))
     nest.limit(dim, extent);
-  nest.emitStore(nodeFor(nest, store.getTile(), Nest::identity(shape.size())), to);
+  nest.emitStore(nodeFor(nest, store.getTile(), Nest::identity(shape.size())),
+                 to);
 }
 
 void ProgramLowering::lowerAccumulate(tile::AccumulateOp accumulate) {
   ArrayRef<int64_t> shape = shapeOf(accumulate.getTile());
-  Place to =
-      placeInView(accumulate.getView(), accumulate.getIndices(), accumulate.getDims(), shape);
+  Place to = placeInView(accumulate.getView(), accumulate.getIndices(),
+                         accumulate.getDims(), shape);
   Nest nest(b, shape);
-  for (auto [dim, extent] : llvm::enumerate(extents(accumulate.getLimits(),
-                                                    accumulate.getIndices(),
-                                                    accumulate.getDims(), shape)))
+  for (auto [dim, extent] :
+       llvm::enumerate(extents(accumulate.getLimits(), accumulate.getIndices(),
+                               accumulate.getDims(), shape)))
     nest.limit(dim, extent);
   Value first = accumulate.getFirst() ? scalar(accumulate.getFirst()) : Value();
-  nest.emitAccumulate(nodeFor(nest, accumulate.getTile(), Nest::identity(shape.size())), to,
-                      first);
+  nest.emitAccumulate(
+      nodeFor(nest, accumulate.getTile(), Nest::identity(shape.size())), to,
+      first);
 }
 
 namespace {
@@ -131,7 +143,8 @@ Place rowOf(CodeBuilder &b, Place place, Int row) {
 void ProgramLowering::lowerLoadRows(tile::LoadRowsOp load) {
   ArrayRef<int64_t> shape = shapeOf(load.getTile());
   Place rows = placeOf(load.getRows()), mask = placeOf(load.getMask());
-  Place from = placeInView(load.getView(), load.getIndices(), load.getDims(), shape);
+  Place from =
+      placeInView(load.getView(), load.getIndices(), load.getDims(), shape);
   from.strides.front() = views[load.getView()].strides[load.getDims().front()];
   Place to = bufferOf(load.getTile());
   b.loop(0, shape.front(), 1, [&](Value row) {
@@ -151,7 +164,8 @@ void ProgramLowering::lowerStoreRows(tile::StoreRowsOp store) {
   ArrayRef<int64_t> shape = shapeOf(store.getTile());
   Place rows = placeOf(store.getRows()), mask = placeOf(store.getMask());
   Place from = placeOf(store.getTile());
-  Place to = placeInView(store.getView(), store.getIndices(), store.getDims(), shape);
+  Place to =
+      placeInView(store.getView(), store.getIndices(), store.getDims(), shape);
   to.strides.front() = views[store.getView()].strides[store.getDims().front()];
   b.loop(0, shape.front(), 1, [&](Value row) {
     Value wanted = b.load(mask.element, mask.addressOf(b, {row}));
@@ -173,7 +187,8 @@ void ProgramLowering::lowerConstant(arith::ConstantOp constant) {
       bytes.push_back(b.getIntegerAttr(stored, bit));
     values = DenseElementsAttr::get(values.getType().clone(stored), bytes);
   }
-  values = values.reshape(RankedTensorType::get({values.getNumElements()}, stored));
+  values =
+      values.reshape(RankedTensorType::get({values.getNumElements()}, stored));
   std::string name =
       (program.getSymName() + "_constant_" + llvm::Twine(constants++)).str();
   auto type = LLVM::LLVMArrayType::get(stored, values.getNumElements());
@@ -181,11 +196,12 @@ void ProgramLowering::lowerConstant(arith::ConstantOp constant) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(program);
-    global = LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-                                    values, /*alignment=*/64);
+    global = LLVM::GlobalOp::create(b, type, /*isConstant=*/true,
+                                    LLVM::Linkage::Internal, name, values,
+                                    /*alignment=*/64);
   }
   ArrayRef<int64_t> shape = shapeOf(constant.getResult());
   places[constant.getResult()] =
-      Place{LLVM::AddressOfOp::create(b, global), 0, SmallVector<int64_t, 3>(shape),
-            Place::rowMajor(shape), element};
+      Place{LLVM::AddressOfOp::create(b, global), 0,
+            SmallVector<int64_t, 3>(shape), Place::rowMajor(shape), element};
 }

@@ -29,16 +29,20 @@ using namespace hybrid::cpu;
 /// struct hyb_view { void *base; int64_t sizes[4]; int64_t strides[4]; };
 constexpr int64_t kViewBytes = 72, kSizesOffset = 8, kStridesOffset = 40;
 
-ProgramLowering::ProgramLowering(tile::ProgramOp program, Level level, DotFunctions &dots)
+ProgramLowering::ProgramLowering(tile::ProgramOp program, Level level,
+                                 DotFunctions &dots)
     : program(program), dots(dots), placement(program, level), builder(program),
       b(program.getLoc(), builder, level) {}
 
 LogicalResult ProgramLowering::run() {
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto type = b.getFunctionType({pointer, pointer, b.getI64Type(), pointer}, {});
+  auto type =
+      b.getFunctionType({pointer, pointer, b.getI64Type(), pointer}, {});
   auto function = func::FuncOp::create(b, program.getSymName(), type);
-  function->setAttr("hybrid.scratch_bytes", b.getI64IntegerAttr(placement.getScratchBytes()));
-  function.setArgAttr(3, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+  function->setAttr("hybrid.scratch_bytes",
+                    b.getI64IntegerAttr(placement.getScratchBytes()));
+  function.setArgAttr(3, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      b.getUnitAttr());
   Block *entry = function.addEntryBlock();
   b.setInsertionPointToStart(entry);
   scratch = entry->getArgument(3);
@@ -57,7 +61,8 @@ void ProgramLowering::readViews(Value arguments) {
     auto field = [&](Type fieldType, int64_t offset) {
       return b.load(fieldType, b.address(arguments, offset, b.getI8Type()));
     };
-    View view{LLVM::LoadOp::create(b, pointer, b.address(arguments, start, b.getI8Type()), 8),
+    View view{LLVM::LoadOp::create(
+                  b, pointer, b.address(arguments, start, b.getI8Type()), 8),
               {},
               {},
               type.getElementType()};
@@ -67,8 +72,10 @@ void ProgramLowering::readViews(Value arguments) {
       return field(b.getI64Type(), start + offset);
     };
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      view.sizes.push_back(number64(type.getShape()[dim], kSizesOffset + 8 * dim));
-      view.strides.push_back(number64(type.getStrides()[dim], kStridesOffset + 8 * dim));
+      view.sizes.push_back(
+          number64(type.getShape()[dim], kSizesOffset + 8 * dim));
+      view.strides.push_back(
+          number64(type.getStrides()[dim], kStridesOffset + 8 * dim));
     }
     views[argument] = view;
   }
@@ -79,7 +86,8 @@ LogicalResult ProgramLowering::lowerGrid(Value grid, Value task) {
   unsigned rank = program.getGridRank();
   ids.resize(rank);
   int first = 0;
-  while (first < int(rank) && program.getOrderOf(first) != tile::Order::parallel)
+  while (first < int(rank) &&
+         program.getOrderOf(first) != tile::Order::parallel)
     ++first;
   for (int dim = int(rank) - 1; dim >= first; --dim) {
     if (program.getOrderOf(dim) != tile::Order::parallel)
@@ -120,7 +128,8 @@ LogicalResult ProgramLowering::lower(Operation *op) {
   b.setLoc(op->getLoc());
   bool onTiles = llvm::any_of(op->getResults(), isTile);
   if (onTiles && op->getNumResults() == 1 &&
-      llvm::is_contained({Home::Fused, Home::Alias}, placement.homeOf(op->getResult(0))))
+      llvm::is_contained({Home::Fused, Home::Alias},
+                         placement.homeOf(op->getResult(0))))
     return success();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<scf::ForOp>([&](auto loop) { return lowerFor(loop); })
@@ -138,7 +147,8 @@ LogicalResult ProgramLowering::lower(Operation *op) {
       })
       .Case<tile::LoadScalarOp>([&](tile::LoadScalarOp load) {
         Place place = placeInView(load.getView(), load.getIndices(), {}, {});
-        mapping.map(load.getValue(), b.load(place.element, place.addressOf(b, {})));
+        mapping.map(load.getValue(),
+                    b.load(place.element, place.addressOf(b, {})));
         return success();
       })
       .Case<tile::StoreScalarOp>([&](tile::StoreScalarOp store) {
@@ -147,24 +157,37 @@ LogicalResult ProgramLowering::lower(Operation *op) {
         return success();
       })
       .Case<tile::LoadOp>([&](auto load) { return lowerLoad(load), success(); })
-      .Case<tile::StoreOp>([&](auto store) { return lowerStore(store), success(); })
-      .Case<tile::AccumulateOp>([&](auto sum) { return lowerAccumulate(sum), success(); })
-      .Case<tile::LoadRowsOp>([&](auto load) { return lowerLoadRows(load), success(); })
-      .Case<tile::StoreRowsOp>([&](auto store) { return lowerStoreRows(store), success(); })
+      .Case<tile::StoreOp>(
+          [&](auto store) { return lowerStore(store), success(); })
+      .Case<tile::AccumulateOp>(
+          [&](auto sum) { return lowerAccumulate(sum), success(); })
+      .Case<tile::LoadRowsOp>(
+          [&](auto load) { return lowerLoadRows(load), success(); })
+      .Case<tile::StoreRowsOp>(
+          [&](auto store) { return lowerStoreRows(store), success(); })
       .Case<tile::DotOp>([&](auto dot) { return lowerDot(dot), success(); })
-      .Case<tile::ReduceOp>([&](auto reduce) { return lowerReduce(reduce), success(); })
-      .Case<tile::PrefixSumOp>([&](auto prefix) { return lowerPrefixSum(prefix), success(); })
-      .Case<tile::UnitLowerInverseOp>([&](auto op) { return lowerInverse(op), success(); })
-      .Case<tile::ConcatOp>([&](auto concat) { return lowerConcat(concat), success(); })
-      .Case<tile::TransposeOp>([&](auto op) { return lowerTranspose(op), success(); })
-      .Case<tile::ReshapeOp>([&](auto reshape) { return lowerReshape(reshape), success(); })
-      .Case<tensor::ExtractOp>([&](auto extract) { return lowerExtract(extract), success(); })
+      .Case<tile::ReduceOp>(
+          [&](auto reduce) { return lowerReduce(reduce), success(); })
+      .Case<tile::PrefixSumOp>(
+          [&](auto prefix) { return lowerPrefixSum(prefix), success(); })
+      .Case<tile::UnitLowerInverseOp>(
+          [&](auto op) { return lowerInverse(op), success(); })
+      .Case<tile::ConcatOp>(
+          [&](auto concat) { return lowerConcat(concat), success(); })
+      .Case<tile::TransposeOp>(
+          [&](auto op) { return lowerTranspose(op), success(); })
+      .Case<tile::ReshapeOp>(
+          [&](auto reshape) { return lowerReshape(reshape), success(); })
+      .Case<tensor::ExtractOp>(
+          [&](auto extract) { return lowerExtract(extract), success(); })
       .Default([&](Operation *other) -> LogicalResult {
-        bool known = isa<arith::ArithDialect, math::MathDialect, tile::TileDialect>(
-            other->getDialect());
+        bool known =
+            isa<arith::ArithDialect, math::MathDialect, tile::TileDialect>(
+                other->getDialect());
         if (!known || other->getNumRegions() != 0)
-          return other->emitOpError("is not supported in a program for the CPU; use arith, math, "
-                                    "scf.for, scf.if, tensor.extract and tile ops");
+          return other->emitOpError(
+              "is not supported in a program for the CPU; use arith, math, "
+              "scf.for, scf.if, tensor.extract and tile ops");
         if (onTiles) {
           evaluate(other->getResult(0));
           return success();
@@ -200,15 +223,18 @@ LogicalResult ProgramLowering::lowerFor(scf::ForOp loop) {
   // An exchange of two tiles would need a third buffer.
   for (auto [number, next] : llvm::enumerate(yield->getOperands()))
     for (auto [other, argument] : llvm::enumerate(carried))
-      if (number != other && isTile(next) && placement.homeOf(next) == Home::Buffer &&
-          isTile(argument) && placement.sharesBuffer(next, argument))
+      if (number != other && isTile(next) &&
+          placement.homeOf(next) == Home::Buffer && isTile(argument) &&
+          placement.sharesBuffer(next, argument))
         return yield->emitOpError("hands tile ")
                << other << " of the loop over as tile " << number
-               << ", which the CPU cannot do in place; write a new tile, such as its sum with 0";
+               << ", which the CPU cannot do in place; write a new tile, such "
+                  "as its sum with 0";
 
   copyCarried(loop.getInitArgs(), carried);
-  auto op = scf::ForOp::create(b, scalar(loop.getLowerBound()), scalar(loop.getUpperBound()),
-                               scalar(loop.getStep()), scalarsOf(loop.getInitArgs()));
+  auto op = scf::ForOp::create(
+      b, scalar(loop.getLowerBound()), scalar(loop.getUpperBound()),
+      scalar(loop.getStep()), scalarsOf(loop.getInitArgs()));
   mapping.map(loop.getInductionVar(), op.getInductionVar());
   unsigned scalars = 0;
   for (auto [argument, result] : llvm::zip_equal(carried, loop.getResults())) {
@@ -241,7 +267,8 @@ LogicalResult ProgramLowering::lowerIf(scf::IfOp branch) {
     if (!isTile(result))
       mapping.map(result, op.getResult(next++));
   OpBuilder::InsertionGuard guard(b);
-  for (auto [from, to] : llvm::zip_equal(branch->getRegions(), op->getRegions())) {
+  for (auto [from, to] :
+       llvm::zip_equal(branch->getRegions(), op->getRegions())) {
     if (from.empty())
       continue;
     if (to.empty())
@@ -265,7 +292,8 @@ LogicalResult ProgramLowering::lowerIf(scf::IfOp branch) {
 
 namespace {
 
-struct LowerProgramsPass : hybrid::impl::HybridCPULowerProgramsBase<LowerProgramsPass> {
+struct LowerProgramsPass
+    : hybrid::impl::HybridCPULowerProgramsBase<LowerProgramsPass> {
   using Base::Base;
 
   void runOnOperation() override {
@@ -276,13 +304,15 @@ struct LowerProgramsPass : hybrid::impl::HybridCPULowerProgramsBase<LowerProgram
       return signalPassFailure();
     }
     DotFunctions dots(getOperation());
-    for (auto program : llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>())) {
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>())) {
       if (failed(ProgramLowering(program, *wanted, dots).run()))
         return signalPassFailure();
       program.erase();
       ++lowered;
     }
-    for (auto schedule : llvm::make_early_inc_range(getOperation().getOps<tile::ScheduleOp>()))
+    for (auto schedule :
+         llvm::make_early_inc_range(getOperation().getOps<tile::ScheduleOp>()))
       schedule.erase();
   }
 };

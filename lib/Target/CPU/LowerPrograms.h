@@ -53,13 +53,16 @@ private:
   void lowerLoadRows(tile::LoadRowsOp load);
   void lowerStoreRows(tile::StoreRowsOp store);
   void lowerConstant(mlir::arith::ConstantOp constant);
-  Place placeInView(mlir::Value view, mlir::ValueRange indices, llvm::ArrayRef<int64_t> dims,
+  Place placeInView(mlir::Value view, mlir::ValueRange indices,
+                    llvm::ArrayRef<int64_t> dims,
                     llvm::ArrayRef<int64_t> shape);
   /// The number of indices along each limited dim that lie inside.
-  llvm::SmallVector<mlir::Value> extents(mlir::ValueRange limits, mlir::ValueRange indices,
+  llvm::SmallVector<mlir::Value> extents(mlir::ValueRange limits,
+                                         mlir::ValueRange indices,
                                          llvm::ArrayRef<int64_t> dims,
                                          llvm::ArrayRef<int64_t> shape);
-  void copyInside(const Place &from, const Place &to, llvm::ArrayRef<mlir::Value> extents);
+  void copyInside(const Place &from, const Place &to,
+                  llvm::ArrayRef<mlir::Value> extents);
   void fillZero(const Place &to);
 
   // Whole tiles.
@@ -84,7 +87,9 @@ private:
   Place placeOf(mlir::Value tile);
   Place bufferOf(mlir::Value tile);
   mlir::Value scratchAt(int64_t offset);
-  mlir::Value scalar(mlir::Value value) { return mapping.lookupOrDefault(value); }
+  mlir::Value scalar(mlir::Value value) {
+    return mapping.lookupOrDefault(value);
+  }
   Int integer(mlir::Value index) { return b.fromIndex(scalar(index)); }
 
   tile::ProgramOp program;

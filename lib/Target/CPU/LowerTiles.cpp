@@ -23,8 +23,9 @@ Value ProgramLowering::scratchAt(int64_t offset) {
 
 Place ProgramLowering::bufferOf(Value tile) {
   ArrayRef<int64_t> shape = shapeOf(tile);
-  return Place{scratchAt(placement.offsetOf(tile)), 0, SmallVector<int64_t, 3>(shape),
-               Place::rowMajor(shape), getElementTypeOrSelf(tile.getType())};
+  return Place{scratchAt(placement.offsetOf(tile)), 0,
+               SmallVector<int64_t, 3>(shape), Place::rowMajor(shape),
+               getElementTypeOrSelf(tile.getType())};
 }
 
 Place ProgramLowering::placeOf(Value tile) {
@@ -35,12 +36,15 @@ Place ProgramLowering::placeOf(Value tile) {
   Operation *op = tile.getDefiningOp();
   Place input = placeOf(op->getOperand(0));
   return TypeSwitch<Operation *, Place>(op)
-      .Case<tile::BroadcastOp>([&](auto) { return input.broadcastTo(shapeOf(tile)); })
+      .Case<tile::BroadcastOp>(
+          [&](auto) { return input.broadcastTo(shapeOf(tile)); })
       .Case<tile::ReshapeOp>([&](auto) { return input.reshape(shapeOf(tile)); })
-      .Case<tile::TransposeOp>(
-          [&](tile::TransposeOp transpose) { return input.permute(transpose.getPermutation()); })
+      .Case<tile::TransposeOp>([&](tile::TransposeOp transpose) {
+        return input.permute(transpose.getPermutation());
+      })
       .Case<tile::SliceOp>([&](tile::SliceOp slice) {
-        return input.slice(b, slice.getDim(), slice.getOffset(), slice.getSize());
+        return input.slice(b, slice.getDim(), slice.getOffset(),
+                           slice.getSize());
       });
 }
 
@@ -64,26 +68,29 @@ void ProgramLowering::storeTile(Value tile, const Place &to) {
   nest.emitStore(nodeFor(nest, tile, Nest::identity(to.rank())), to);
 }
 
-Nest::Node ProgramLowering::nodeFor(Nest &nest, Value tile, const Nest::Map &map) {
+Nest::Node ProgramLowering::nodeFor(Nest &nest, Value tile,
+                                    const Nest::Map &map) {
   if (std::optional<Nest::Node> node = nest.lookup(tile, map))
     return *node;
   Operation *op = tile.getDefiningOp();
   // A walk over a tile in memory is followed too: its input may be fused.
   bool inMemory = placement.homeOf(tile) != Home::Fused;
-  Nest::Node node =
-      inMemory ? nest.read(placeOf(tile), map) : definitionOf(nest, op->getResult(0), map);
+  Nest::Node node = inMemory ? nest.read(placeOf(tile), map)
+                             : definitionOf(nest, op->getResult(0), map);
   nest.remember(tile, map, node);
   return node;
 }
 
-Nest::Node ProgramLowering::definitionOf(Nest &nest, Value tile, const Nest::Map &map) {
+Nest::Node ProgramLowering::definitionOf(Nest &nest, Value tile,
+                                         const Nest::Map &map) {
   Operation *op = tile.getDefiningOp();
   auto input = [&](const Nest::Map &inner) {
     return nodeFor(nest, op->getOperand(0), inner);
   };
   Nest::Map inner = map;
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    auto splat = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<TypedAttr>();
+    auto splat =
+        cast<SplatElementsAttr>(constant.getValue()).getSplatValue<TypedAttr>();
     return nest.scalar(arith::ConstantOp::create(b, splat));
   }
   if (auto splat = dyn_cast<tile::SplatOp>(op))
@@ -141,20 +148,24 @@ static bool isZero(Value tile) {
 void ProgramLowering::lowerDot(tile::DotOp dot) {
   Place left = placeOf(dot.getA()), right = placeOf(dot.getB());
   Place result = bufferOf(dot.getResult());
-  bool fromZero = placement.homeOf(dot.getAcc()) == Home::Fused && isZero(dot.getAcc());
+  bool fromZero =
+      placement.homeOf(dot.getAcc()) == Home::Fused && isZero(dot.getAcc());
   if (!fromZero && !placement.sharesBuffer(dot.getAcc(), dot.getResult()))
     storeTile(dot.getAcc(), result);
   dots.call(b,
             {dot.getTransposeA() ? left.permute({1, 0}) : left,
-             dot.getTransposeB() ? right.permute({1, 0}) : right, result, fromZero},
+             dot.getTransposeB() ? right.permute({1, 0}) : right, result,
+             fromZero},
             scratchAt(placement.workspaceOf(dot)));
 }
 
 void ProgramLowering::lowerReduce(tile::ReduceOp reduce) {
   ArrayRef<int64_t> shape = shapeOf(reduce.getInput());
   Nest nest(b, shape);
-  Nest::Node input = nodeFor(nest, reduce.getInput(), Nest::identity(shape.size()));
-  nest.emitReduce(input, reduce.getKind(), reduce.getDim(), bufferOf(reduce.getResult()));
+  Nest::Node input =
+      nodeFor(nest, reduce.getInput(), Nest::identity(shape.size()));
+  nest.emitReduce(input, reduce.getKind(), reduce.getDim(),
+                  bufferOf(reduce.getResult()));
 }
 
 void ProgramLowering::lowerPrefixSum(tile::PrefixSumOp prefix) {
@@ -172,9 +183,11 @@ void ProgramLowering::lowerPrefixSum(tile::PrefixSumOp prefix) {
     b.forEachVector(inner, [&](Int start, int64_t width) {
       Value zero = b.zero(b.widened(box.element, width));
       b.loop(0, steps, 1, zero, [&](Value step, ValueRange carried) {
-        Int at = reverse ? Int(arith::SubIOp::create(b, b.i64(steps - 1), step)) : Int(step);
+        Int at = reverse ? Int(arith::SubIOp::create(b, b.i64(steps - 1), step))
+                         : Int(step);
         Value address = box.addressOf(b, {block, at, start});
-        Value sum = arith::AddFOp::create(b, carried[0], b.load(zero.getType(), address));
+        Value sum = arith::AddFOp::create(b, carried[0],
+                                          b.load(zero.getType(), address));
         b.store(sum, address);
         return SmallVector<Value>{sum};
       });
@@ -198,7 +211,8 @@ void ProgramLowering::lowerInverse(tile::UnitLowerInverseOp inverse) {
       sums.push_back(b.zero(b.widened(element, width)));
     // Row j is zero in the columns past j.
     sums = b.loop(column, row, 1, sums, [&](Value j, ValueRange carried) {
-      Value factor = arith::NegFOp::create(b, b.load(element, lower.addressOf(b, {row, j})));
+      Value factor = arith::NegFOp::create(
+          b, b.load(element, lower.addressOf(b, {row, j})));
       SmallVector<Value> next;
       int64_t start = 0;
       for (auto [width, sum] : llvm::zip_equal(widths, carried)) {
@@ -219,7 +233,8 @@ void ProgramLowering::lowerInverse(tile::UnitLowerInverseOp inverse) {
     int64_t block = kVectors * lanes, full = size / block * block;
     SmallVector<int64_t> widths(kVectors, lanes);
     if (full != 0)
-      b.loop(0, full, block, [&](Value column) { emitRow(row, column, widths); });
+      b.loop(0, full, block,
+             [&](Value column) { emitRow(row, column, widths); });
     b.forEachVector(size - full, [&](Int column, int64_t width) {
       emitRow(row, b.add(column, full), width);
     });
@@ -261,5 +276,6 @@ void ProgramLowering::lowerExtract(tensor::ExtractOp extract) {
   SmallVector<Int> indices;
   for (Value index : extract.getIndices())
     indices.push_back(integer(index));
-  mapping.map(extract.getResult(), b.load(place.element, place.addressOf(b, indices)));
+  mapping.map(extract.getResult(),
+              b.load(place.element, place.addressOf(b, indices)));
 }

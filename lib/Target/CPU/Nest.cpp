@@ -1,4 +1,5 @@
-//===- Nest.cpp - one loop nest for a fused elementwise expression -*- C++ -*-===//
+//===- Nest.cpp - one loop nest for a fused elementwise expression -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,7 +64,8 @@ Nest::Node Nest::iota(const Dim &dim, Type type) {
 }
 
 Nest::Node Nest::compute(Operation *op, ArrayRef<Node> operands) {
-  NodeInfo node{NodeInfo::Kind::Compute, getElementTypeOrSelf(op->getResult(0).getType())};
+  NodeInfo node{NodeInfo::Kind::Compute,
+                getElementTypeOrSelf(op->getResult(0).getType())};
   node.op = op;
   node.operands.assign(operands.begin(), operands.end());
   return append(std::move(node));
@@ -80,7 +82,9 @@ std::optional<Nest::Node> Nest::lookup(Value tile, const Map &map) const {
 // Results
 //===----------------------------------------------------------------------===//
 
-void Nest::setTarget(const Place &to) { target = read(to, identity(dims.size())); }
+void Nest::setTarget(const Place &to) {
+  target = read(to, identity(dims.size()));
+}
 
 void Nest::emitStore(Node node, const Place &to) {
   root = node;
@@ -97,7 +101,8 @@ void Nest::emitAccumulate(Node node, const Place &to, Value firstTurn) {
   emit();
 }
 
-void Nest::emitReduce(Node node, tile::ReduceKind kind, unsigned dim, const Place &to) {
+void Nest::emitReduce(Node node, tile::ReduceKind kind, unsigned dim,
+                      const Place &to) {
   root = node;
   sink = Sink::Reduce;
   reduceKind = kind;
@@ -130,7 +135,8 @@ bool Nest::stepsEvenly(unsigned outer) const {
     if (!isAccess(node))
       return true;
     const Int &inner = node.strides[outer + 1];
-    return inner.isKnown() && node.strides[outer].is(inner.getKnown() * innerSize);
+    return inner.isKnown() &&
+           node.strides[outer].is(inner.getKnown() * innerSize);
   });
 }
 
@@ -156,7 +162,8 @@ bool Nest::runsInVectors(unsigned dim) const {
     if (node.kind == NodeInfo::Kind::Memory && !node.strides[dim].is(0) &&
         !node.strides[dim].is(1))
       return false;
-  return (sink == Sink::Reduce && reduceDim == dim) || nodes[target].strides[dim].is(1);
+  return (sink == Sink::Reduce && reduceDim == dim) ||
+         nodes[target].strides[dim].is(1);
 }
 
 void Nest::orderLoops() {
@@ -265,7 +272,8 @@ void Nest::evaluate(NodeInfo &node) {
     return;
   case NodeInfo::Kind::Memory: {
     Value address = b.address(node.base, indexOffset(node), node.type);
-    node.value = b.load(b.widened(node.type, node.alongVector ? width : 1), address);
+    node.value =
+        b.load(b.widened(node.type, node.alongVector ? width : 1), address);
     return;
   }
   case NodeInfo::Kind::Iota:
@@ -288,7 +296,8 @@ Value Nest::evaluateIota(const NodeInfo &node) {
   for (int64_t lane = 0; lane < width; ++lane)
     lanes.push_back(b.getIntegerAttr(node.type, lane * step));
   auto type = VectorType::get({width}, node.type);
-  Value steps = arith::ConstantOp::create(b, DenseElementsAttr::get(type, lanes));
+  Value steps =
+      arith::ConstantOp::create(b, DenseElementsAttr::get(type, lanes));
   return arith::AddIOp::create(b, b.broadcast(start, width), steps);
 }
 
@@ -306,20 +315,24 @@ Value Nest::evaluateCompute(const NodeInfo &node) {
   // masks rely on infinities and NaN.
   if (auto arithmetic = dyn_cast<arith::ArithFastMathInterface>(op))
     op->setAttr(arithmetic.getFastMathAttrName(),
-                arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract));
+                arith::FastMathFlagsAttr::get(b.getContext(),
+                                              arith::FastMathFlags::contract));
   return op->getResult(0);
 }
 
 Value Nest::valueAs(Node node, int64_t lanes) {
   Value value = nodes[node].value;
-  return lanes == 1 || isa<VectorType>(value.getType()) ? value : b.broadcast(value, lanes);
+  return lanes == 1 || isa<VectorType>(value.getType())
+             ? value
+             : b.broadcast(value, lanes);
 }
 
 void Nest::write(Value value) {
   const NodeInfo &to = nodes[target];
   Value address = b.address(to.base, indexOffset(to), to.type);
   if (sink == Sink::Accumulate) {
-    Value sum = arith::AddFOp::create(b, b.load(value.getType(), address), value);
+    Value sum =
+        arith::AddFOp::create(b, b.load(value.getType(), address), value);
     value = first ? arith::SelectOp::create(b, first, value, sum) : sum;
   }
   b.store(value, address);
@@ -348,10 +361,11 @@ Value Nest::reduceLanes(Value vector) {
 /// The reduced dim is an outer dim of memory: whole vectors are combined.
 Value Nest::reduceAcross(int level) {
   Value init = neutral(width);
-  return b.loop(0, dims[reduceDim].size, 1, init, [&](Value iv, ValueRange carried) {
-    enter(level, iv, 1);
-    return SmallVector<Value>{combine(carried[0], valueAs(root, width))};
-  })[0];
+  return b.loop(
+      0, dims[reduceDim].size, 1, init, [&](Value iv, ValueRange carried) {
+        enter(level, iv, 1);
+        return SmallVector<Value>{combine(carried[0], valueAs(root, width))};
+      })[0];
 }
 
 /// The reduced dim runs in vectors: lane by lane first, then the lanes.
@@ -362,10 +376,11 @@ Value Nest::reduceAlong(int level) {
   Value result;
   if (full != 0) {
     Value init = neutral(lanes);
-    Value sums = b.loop(0, full, lanes, init, [&](Value iv, ValueRange carried) {
-      enter(level, iv, lanes);
-      return SmallVector<Value>{combine(carried[0], valueAs(root, lanes))};
-    })[0];
+    Value sums =
+        b.loop(0, full, lanes, init, [&](Value iv, ValueRange carried) {
+          enter(level, iv, lanes);
+          return SmallVector<Value>{combine(carried[0], valueAs(root, lanes))};
+        })[0];
     result = reduceLanes(sums);
   } else {
     result = neutral(1);

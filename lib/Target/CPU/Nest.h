@@ -1,4 +1,5 @@
-//===- Nest.h - one loop nest for a fused elementwise expression -*- C++ -*-===//
+//===- Nest.h - one loop nest for a fused elementwise expression -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,9 +15,10 @@
 namespace hybrid::cpu {
 
 /// A loop nest over a box of elements that evaluates a graph of expressions per
-/// element and writes one result: elementwise, added to memory, or reduced along
-/// a dim. Dims that every access steps through evenly are merged, the last one
-/// runs in vectors, and what does not depend on a loop is computed outside it.
+/// element and writes one result: elementwise, added to memory, or reduced
+/// along a dim. Dims that every access steps through evenly are merged, the
+/// last one runs in vectors, and what does not depend on a loop is computed
+/// outside it.
 class Nest {
 public:
   using Node = unsigned;
@@ -56,7 +58,8 @@ public:
   /// to = first ? node : to + node; without `first` it adds.
   void emitAccumulate(Node node, const Place &to, mlir::Value first);
   /// Of dim `dim` of the box, to a place in which it has size 1.
-  void emitReduce(Node node, tile::ReduceKind kind, unsigned dim, const Place &to);
+  void emitReduce(Node node, tile::ReduceKind kind, unsigned dim,
+                  const Place &to);
 
 private:
   struct BoxDim {
@@ -65,8 +68,8 @@ private:
     /// Where the code being built stands.
     Int index = 0;
   };
-  /// Memory is `base` + `offset` + Σ strides[d] * index[d]; for an iota that sum
-  /// (without base) is the value.
+  /// Memory is `base` + `offset` + Σ strides[d] * index[d]; for an iota that
+  /// sum (without base) is the value.
   struct NodeInfo {
     enum class Kind { Memory, Iota, Scalar, Compute } kind;
     mlir::Type type;
@@ -83,7 +86,8 @@ private:
 
   Node append(NodeInfo node);
   bool isAccess(const NodeInfo &node) const {
-    return node.kind == NodeInfo::Kind::Memory || node.kind == NodeInfo::Kind::Iota;
+    return node.kind == NodeInfo::Kind::Memory ||
+           node.kind == NodeInfo::Kind::Iota;
   }
   void setTarget(const Place &to);
   /// Whether one loop can run over dims `outer` and `outer + 1`.

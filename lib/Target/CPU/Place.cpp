@@ -29,7 +29,8 @@ bool Place::isContiguous() const {
   return true;
 }
 
-Place Place::slice(CodeBuilder &b, int64_t dim, int64_t start, int64_t size) const {
+Place Place::slice(CodeBuilder &b, int64_t dim, int64_t start,
+                   int64_t size) const {
   Place result = *this;
   result.offset = b.add(offset, b.mul(strides[dim], start));
   result.shape[dim] = size;
@@ -54,9 +55,11 @@ Place Place::broadcastTo(ArrayRef<int64_t> newShape) const {
   return result;
 }
 
-bool hybrid::cpu::differInUnitDims(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+bool hybrid::cpu::differInUnitDims(ArrayRef<int64_t> from,
+                                   ArrayRef<int64_t> to) {
   auto notOne = [](int64_t size) { return size != 1; };
-  return llvm::equal(llvm::make_filter_range(from, notOne), llvm::make_filter_range(to, notOne));
+  return llvm::equal(llvm::make_filter_range(from, notOne),
+                     llvm::make_filter_range(to, notOne));
 }
 
 Place Place::reshape(ArrayRef<int64_t> newShape) const {
@@ -89,7 +92,8 @@ Value Place::addressOf(CodeBuilder &b, ArrayRef<Int> indices) const {
   return b.address(base, total, element);
 }
 
-void hybrid::cpu::copyTransposed(CodeBuilder &b, const Place &from, const Place &to) {
+void hybrid::cpu::copyTransposed(CodeBuilder &b, const Place &from,
+                                 const Place &to) {
   int64_t lanes = b.getTraits().lanes;
   int64_t rows = to.shape[0], columns = to.shape[1];
   auto copyElements = [&](int64_t firstRow, int64_t firstColumn) {
@@ -100,17 +104,20 @@ void hybrid::cpu::copyTransposed(CodeBuilder &b, const Place &from, const Place 
       });
     });
   };
-  if (!from.strides[0].is(1) || !to.strides[1].is(1) || rows < lanes || columns < lanes) {
+  if (!from.strides[0].is(1) || !to.strides[1].is(1) || rows < lanes ||
+      columns < lanes) {
     copyElements(0, 0);
     return;
   }
-  int64_t fullRows = rows / lanes * lanes, fullColumns = columns / lanes * lanes;
+  int64_t fullRows = rows / lanes * lanes,
+          fullColumns = columns / lanes * lanes;
   Type vector = b.widened(from.element, lanes);
   b.loop(0, fullColumns, lanes, [&](Value column) {
     b.loop(0, fullRows, lanes, [&](Value row) {
       SmallVector<Value> block;
       for (int64_t lane = 0; lane < lanes; ++lane)
-        block.push_back(b.load(vector, from.addressOf(b, {row, b.add(column, lane)})));
+        block.push_back(
+            b.load(vector, from.addressOf(b, {row, b.add(column, lane)})));
       for (auto [lane, value] : llvm::enumerate(b.transpose(block)))
         b.store(value, to.addressOf(b, {b.add(row, lane), column}));
     });

@@ -39,8 +39,9 @@ struct Place {
   static llvm::SmallVector<Int, 3> rowMajor(llvm::ArrayRef<int64_t> shape);
 };
 
-/// Copies a matrix whose columns are contiguous to one whose rows are, in square
-/// blocks that are transposed in registers; element by element for other strides.
+/// Copies a matrix whose columns are contiguous to one whose rows are, in
+/// square blocks that are transposed in registers; element by element for other
+/// strides.
 void copyTransposed(CodeBuilder &b, const Place &from, const Place &to);
 
 /// Whether the shapes are the same once dims of size 1 are left out.

@@ -7,8 +7,8 @@
 
 #include "Placement.h"
 
-#include "Dot.h"
 #include "CodeBuilder.h"
+#include "Dot.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -35,8 +35,8 @@ StringRef hybrid::cpu::nameOf(Home home) {
 }
 
 bool hybrid::cpu::isElementwise(Operation *op) {
-  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1 &&
-         isTile(op->getResult(0));
+  return OpTrait::hasElementwiseMappableTraits(op) &&
+         op->getNumResults() == 1 && isTile(op->getResult(0));
 }
 
 static int64_t bytesOf(Value tile) {
@@ -61,7 +61,8 @@ static bool isWalk(Operation *op) {
   if (isa<tile::BroadcastOp, tile::SliceOp>(op))
     return true;
   if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
-    return differInUnitDims(shapeOf(reshape.getInput()), shapeOf(reshape.getResult()));
+    return differInUnitDims(shapeOf(reshape.getInput()),
+                            shapeOf(reshape.getResult()));
   if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
     ArrayRef<int64_t> permutation = transpose.getPermutation();
     return permutation.back() == int64_t(permutation.size()) - 1;
@@ -85,10 +86,12 @@ static bool needsMemory(OpOperand &use) {
 }
 
 static bool writesMemory(Operation *op) {
-  return isa<tile::StoreOp, tile::AccumulateOp, tile::StoreScalarOp, tile::StoreRowsOp>(op);
+  return isa<tile::StoreOp, tile::AccumulateOp, tile::StoreScalarOp,
+             tile::StoreRowsOp>(op);
 }
 
-Placement::Placement(tile::ProgramOp program, Level level) : program(program), level(level) {
+Placement::Placement(tile::ProgramOp program, Level level)
+    : program(program), level(level) {
   number(program.getBlock());
   chooseHomes();
   createStorages();
@@ -112,7 +115,8 @@ void Placement::number(Block &block) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         number(inner);
-    ends[&op] = op.getNumRegions() == 0 ? begins[&op] : Position(ops.size() + ends.size());
+    ends[&op] = op.getNumRegions() == 0 ? begins[&op]
+                                        : Position(ops.size() + ends.size());
     collect(op.getResults());
   }
 }
@@ -144,7 +148,8 @@ Home Placement::chooseHome(Value tile) {
     return Home::InView;
   if (isElementwise(op))
     return chooseElementwiseHome(tile);
-  if (isa<tile::BroadcastOp, tile::SliceOp, tile::ReshapeOp, tile::TransposeOp>(op))
+  if (isa<tile::BroadcastOp, tile::SliceOp, tile::ReshapeOp, tile::TransposeOp>(
+          op))
     return chooseShapeHome(op, op->getOperand(0));
   return Home::Buffer;
 }
@@ -203,10 +208,12 @@ Home Placement::chooseShapeHome(Operation *op, Value input) {
   bool onlyProducts = llvm::all_of(result.getUses(), [](OpOperand &use) {
     return isa<tile::DotOp>(use.getOwner()) && needsMemory(use);
   });
-  return onlyProducts && shapeOf(result).size() == 2 ? Home::Alias : Home::Buffer;
+  return onlyProducts && shapeOf(result).size() == 2 ? Home::Alias
+                                                     : Home::Buffer;
 }
 
-void Placement::collectReaders(Value tile, llvm::SetVector<Operation *> &readers) const {
+void Placement::collectReaders(Value tile,
+                               llvm::SetVector<Operation *> &readers) const {
   for (Operation *user : tile.getUsers()) {
     bool through = user->getNumResults() == 1 && user->getNumRegions() == 0 &&
                    isTile(user->getResult(0)) &&
@@ -239,7 +246,8 @@ bool Placement::mustCopyOut(tile::LoadOp load) const {
       return false;
     // Element for element it may go back to where it came from.
     auto store = dyn_cast<tile::StoreOp>(op);
-    return !(store && position == last && store.getIndices() == load.getIndices() &&
+    return !(store && position == last &&
+             store.getIndices() == load.getIndices() &&
              store.getDims() == load.getDims() &&
              readsInOrder(store.getTile(), load.getTile()));
   });
@@ -249,7 +257,8 @@ bool Placement::mustCopyOut(tile::LoadOp load) const {
 // Lives
 //===----------------------------------------------------------------------===//
 
-Placement::Position Placement::readPosition(Operation *reader, Value tile) const {
+Placement::Position Placement::readPosition(Operation *reader,
+                                            Value tile) const {
   // A tile from outside a loop is read until the loop ends.
   Position position = begins.lookup(reader);
   for (Operation *op = reader; op->getBlock() != tile.getParentBlock();) {
@@ -262,7 +271,8 @@ Placement::Position Placement::readPosition(Operation *reader, Value tile) const
 
 Placement::Position Placement::lastRead(Value tile) const {
   Operation *op = tile.getDefiningOp();
-  Position last = op ? ends.lookup(op) : begins.lookup(tile.getParentBlock()->getParentOp());
+  Position last = op ? ends.lookup(op)
+                     : begins.lookup(tile.getParentBlock()->getParentOp());
   llvm::SetVector<Operation *> readers;
   collectReaders(tile, readers);
   for (Operation *reader : readers)
@@ -270,7 +280,8 @@ Placement::Position Placement::lastRead(Value tile) const {
   return last;
 }
 
-Placement::StorageId Placement::addStorage(int64_t bytes, Position first, Position last) {
+Placement::StorageId Placement::addStorage(int64_t bytes, Position first,
+                                           Position last) {
   StorageId id = storages.size();
   storages.push_back({bytes, {{first, last, id}}});
   parents.push_back(id);
@@ -289,11 +300,13 @@ void Placement::createStorages() {
       Operation *loop = tile.getParentBlock()->getParentOp();
       Operation *yield = tile.getParentBlock()->getTerminator();
       StorageId id = addStorage(bytesOf(tile), begins.lookup(loop), last);
-      storages[id].life.push_back({begins.lookup(yield), ends.lookup(loop), id});
+      storages[id].life.push_back(
+          {begins.lookup(yield), ends.lookup(loop), id});
       storageOf[tile] = id;
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       StorageId id = addStorage(bytesOf(tile), ends.lookup(op), last);
-      for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+      for (Region *region :
+           {&branch.getThenRegion(), &branch.getElseRegion()}) {
         Position yield = begins.lookup(region->front().getTerminator());
         storages[id].life.push_back({yield, yield, id});
       }
@@ -306,7 +319,8 @@ void Placement::createStorages() {
   for (Operation *op : ops)
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
       int64_t depth = shapeOf(dot.getA())[dot.getTransposeA() ? 0 : 1];
-      workspaces[op] = addStorage(panelBytes(level, depth), begins.lookup(op), begins.lookup(op));
+      workspaces[op] = addStorage(panelBytes(level, depth), begins.lookup(op),
+                                  begins.lookup(op));
     }
 }
 
@@ -328,7 +342,8 @@ bool Placement::reaches(Value from, Value tile) const {
   if (from == tile)
     return true;
   Operation *source = from.getDefiningOp();
-  if (!source || !llvm::is_contained({Home::Fused, Home::Alias}, homes.lookup(from)))
+  if (!source ||
+      !llvm::is_contained({Home::Fused, Home::Alias}, homes.lookup(from)))
     return false;
   return llvm::any_of(source->getOperands(), [&](Value operand) {
     return isTile(operand) && reaches(operand, tile);
@@ -341,7 +356,8 @@ bool Placement::readsInOrder(Value expression, Value tile) const {
   if (expression == tile)
     return true;
   Operation *source = expression.getDefiningOp();
-  if (source && homes.lookup(expression) == Home::Fused && isElementwise(source))
+  if (source && homes.lookup(expression) == Home::Fused &&
+      isElementwise(source))
     return llvm::all_of(source->getOperands(), [&](Value operand) {
       return !isTile(operand) || readsInOrder(operand, tile);
     });
@@ -354,13 +370,15 @@ void Placement::collectHandovers() {
     collectCarried(op);
   }
   for (const Handover &handover : handovers) {
-    StorageId from = storageOf.lookup(handover.from), to = storageOf.lookup(handover.to);
+    StorageId from = storageOf.lookup(handover.from),
+              to = storageOf.lookup(handover.to);
     handoverAt[{from, to}] = handoverAt[{to, from}] = handover.position;
   }
 }
 
 void Placement::collectInPlace(Operation *op) {
-  if (op->getNumResults() != 1 || homes.lookup(op->getResult(0)) != Home::Buffer)
+  if (op->getNumResults() != 1 ||
+      homes.lookup(op->getResult(0)) != Home::Buffer)
     return;
   Value result = op->getResult(0);
   Position position = begins.lookup(op);
@@ -370,7 +388,8 @@ void Placement::collectInPlace(Operation *op) {
   };
   if (auto dot = dyn_cast<tile::DotOp>(op)) {
     // The factors are read until the end.
-    if (!reaches(dot.getA(), dot.getAcc()) && !reaches(dot.getB(), dot.getAcc()))
+    if (!reaches(dot.getA(), dot.getAcc()) &&
+        !reaches(dot.getB(), dot.getAcc()))
       add(dot.getAcc());
     return;
   }
@@ -397,8 +416,8 @@ void Placement::collectCarried(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     Operation *yield = loop.getBody()->getTerminator();
     for (auto [init, carried, next, result] :
-         llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(), yield->getOperands(),
-                         loop.getResults())) {
+         llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(),
+                         yield->getOperands(), loop.getResults())) {
       add(carried, result, ends.lookup(op));
       add(init, carried, begins.lookup(op));
       add(next, carried, begins.lookup(yield));
@@ -408,7 +427,8 @@ void Placement::collectCarried(Operation *op) {
       if (region->empty())
         continue;
       Operation *yield = region->front().getTerminator();
-      for (auto [value, result] : llvm::zip_equal(yield->getOperands(), op->getResults()))
+      for (auto [value, result] :
+           llvm::zip_equal(yield->getOperands(), op->getResults()))
         add(value, result, begins.lookup(yield));
     }
   }
@@ -417,16 +437,19 @@ void Placement::collectCarried(Operation *op) {
 /// Lets two tiles use one buffer unless their lives, or those of tiles that
 /// share with them already, overlap elsewhere than at a handover.
 void Placement::merge(const Handover &handover) {
-  StorageId a = find(storageOf.lookup(handover.from)), c = find(storageOf.lookup(handover.to));
+  StorageId a = find(storageOf.lookup(handover.from)),
+            c = find(storageOf.lookup(handover.to));
   if (a == c || storages[a].bytes != storages[c].bytes)
     return;
   for (const Segment &x : storages[a].life) {
     for (const Segment &y : storages[c].life) {
-      Position first = std::max(x.first, y.first), last = std::min(x.last, y.last);
+      Position first = std::max(x.first, y.first),
+               last = std::min(x.last, y.last);
       if (first > last)
         continue;
       auto allowed = handoverAt.find({x.tile, y.tile});
-      if (first != last || allowed == handoverAt.end() || allowed->second != first)
+      if (first != last || allowed == handoverAt.end() ||
+          allowed->second != first)
         return;
     }
   }
@@ -457,9 +480,11 @@ void Placement::assignOffsets() {
     int64_t size = llvm::alignTo(storage.bytes, kAlignment);
     for (const StorageId other : placed) {
       const Storage &earlier = storages[other];
-      if (overlap(storage, earlier) && storage.offset < earlier.offset + earlier.bytes &&
+      if (overlap(storage, earlier) &&
+          storage.offset < earlier.offset + earlier.bytes &&
           earlier.offset < storage.offset + size)
-        storage.offset = llvm::alignTo(earlier.offset + earlier.bytes, kAlignment);
+        storage.offset =
+            llvm::alignTo(earlier.offset + earlier.bytes, kAlignment);
     }
     auto *at = llvm::find_if(placed, [&](StorageId other) {
       return storages[other].offset > storage.offset;

@@ -31,9 +31,9 @@ enum class Home : uint8_t {
 llvm::StringRef nameOf(Home home);
 
 /// Gives every tile of a program a home, and every buffer an offset in scratch.
-/// Buffers whose lives do not overlap share memory; the result of an elementwise
-/// op, the result of a product and its accumulator, and what a loop carries take
-/// over the buffer of an operand that ends there.
+/// Buffers whose lives do not overlap share memory; the result of an
+/// elementwise op, the result of a product and its accumulator, and what a loop
+/// carries take over the buffer of an operand that ends there.
 class Placement {
 public:
   Placement(tile::ProgramOp program, Level level);
@@ -75,7 +75,8 @@ private:
   Home chooseShapeHome(mlir::Operation *op, mlir::Value input);
   bool usersCanFuse(mlir::Value tile) const;
   /// The ops whose nests read the tile, seen through fused and alias tiles.
-  void collectReaders(mlir::Value tile, llvm::SetVector<mlir::Operation *> &readers) const;
+  void collectReaders(mlir::Value tile,
+                      llvm::SetVector<mlir::Operation *> &readers) const;
   bool mustCopyOut(tile::LoadOp load) const;
 
   // Lives.
