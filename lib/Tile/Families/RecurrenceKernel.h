@@ -101,6 +101,10 @@ private:
   unsigned nextView = 0;
 };
 
+/// Carries the state over the chunks of the rows [from, to) and gives the state
+/// after them. A null `output` asks for no outputs.
+Value walkChunks(Kernel &kernel, Value from, Value to, Value state, Value output);
+
 } // namespace hybrid::tile::recurrence
 
 #endif // HYBRID_TILE_FAMILIES_RECURRENCEKERNEL_H
