@@ -103,12 +103,6 @@ Outcome Compiler::runPhase(Phase phase, ModuleOp module) {
 // Output
 //===----------------------------------------------------------------------===//
 
-/// An error that has no place in the spec.
-static Outcome fail(const Twine &message) {
-  llvm::errs() << "hybridc: error: " << message << "\n";
-  return Outcome::BadInput;
-}
-
 Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
   if (options.dumpFolder.empty())
     return Outcome::Ok;
@@ -126,7 +120,8 @@ Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
                            : writeFileAtomically(path, text);
   if (!error)
     return Outcome::Ok;
-  return fail(llvm::toString(std::move(error)));
+  emitError(UnknownLoc::get(&context)) << llvm::toString(std::move(error));
+  return Outcome::BadInput;
 }
 
 Outcome Compiler::write(StringRef bytes) {
@@ -135,8 +130,10 @@ Outcome Compiler::write(StringRef bytes) {
     llvm::outs().flush();
     return Outcome::Ok;
   }
-  if (llvm::Error error = writeFileAtomically(options.outputPath, bytes))
-    return fail(llvm::toString(std::move(error)));
+  if (llvm::Error error = writeFileAtomically(options.outputPath, bytes)) {
+    emitError(UnknownLoc::get(&context)) << llvm::toString(std::move(error));
+    return Outcome::BadInput;
+  }
   return Outcome::Ok;
 }
 
@@ -158,8 +155,10 @@ static constexpr llvm::StringLiteral builtLevels[] = {"x86-64", "x86-64-v3",
 Outcome Compiler::checkTargets() {
   auto refuse = [&](StringRef what, StringRef given,
                     ArrayRef<llvm::StringLiteral> known) {
-    return fail(what + " '" + given + "' is not built in; this hybridc has: " +
-                llvm::join(known, ", "));
+    emitError(UnknownLoc::get(&context))
+        << what << " '" << given << "' is not built in; this hybridc has: "
+        << llvm::join(known, ", ");
+    return Outcome::BadInput;
   };
   for (StringRef target : options.targets)
     if (!llvm::is_contained(builtTargets, target))
@@ -208,8 +207,10 @@ Outcome Compiler::finish(ModuleOp module) {
   if (options.printMemoryPlan) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    if (llvm::Error error = printMemoryPlan(*plan, options.capacities, os))
-      return fail(llvm::toString(std::move(error)));
+    if (llvm::Error error = printMemoryPlan(*plan, options.capacities, os)) {
+      emitError(UnknownLoc::get(&context)) << llvm::toString(std::move(error));
+      return Outcome::BadInput;
+    }
     llvm::outs() << text;
     return Outcome::Ok;
   }

@@ -103,9 +103,9 @@ typedef enum hyb_status {
   HYB_UNSUPPORTED = 4,      /* newer format, or code for another machine */
   HYB_OUT_OF_RANGE = 5,     /* token id, slot, context or rollback too large */
   HYB_OUT_OF_MEMORY = 6,
-  HYB_IO = 7,               /* the operating system refused */
-  HYB_CANCELLED = 8,        /* by a callback */
-  HYB_INTERNAL = 9          /* a fault of the runtime or of the compiler */
+  HYB_IO = 7,        /* the operating system refused */
+  HYB_CANCELLED = 8, /* by a callback */
+  HYB_INTERNAL = 9   /* a fault of the runtime or of the compiler */
 } hyb_status;
 
 #define HYB_MESSAGE_SIZE 1024
@@ -171,13 +171,13 @@ HYB_API void hyb_model_destroy(hyb_model *model);
 
 typedef struct hyb_model_info {
   size_t size;
-  const char *name;        /* all texts live as long as the model */
-  const char *spec;        /* the text of the spec */
+  const char *name; /* all texts live as long as the model */
+  const char *spec; /* the text of the spec */
   const char *toolchain;
-  const char *cpu_level;   /* of the code in use */
+  const char *cpu_level; /* of the code in use */
   int64_t vocabulary;
   int64_t trained_length;
-  int64_t parameters;      /* number of scalars */
+  int64_t parameters; /* number of scalars */
   int64_t parameter_tensors;
 } hyb_model_info;
 
@@ -187,7 +187,7 @@ HYB_API hyb_status hyb_model_get_info(const hyb_model *model,
 
 typedef struct hyb_parameter {
   size_t size;
-  const char *path;     /* "layers.3.mixer.q_proj.weight" */
+  const char *path; /* "layers.3.mixer.q_proj.weight" */
   int32_t rank;
   const int64_t *shape; /* [out, in] for a weight */
   float *data;          /* row-major; may be written while nothing runs */

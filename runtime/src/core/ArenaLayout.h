@@ -73,11 +73,12 @@ inline bool layoutArena(std::vector<ArenaBuffer> &buffers, uint64_t &total) {
       return false;
     buffer->offset = offset;
     total = std::max(total, end);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), buffer,
-                                   [](const ArenaBuffer *a, const ArenaBuffer *b) {
-                                     return a->offset < b->offset;
-                                   }),
-                  buffer);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), buffer,
+                         [](const ArenaBuffer *a, const ArenaBuffer *b) {
+                           return a->offset < b->offset;
+                         }),
+        buffer);
   }
   return true;
 }

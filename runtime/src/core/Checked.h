@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace hyb {
+namespace hyb::rt {
 
 /// `*result = a + b`; false when it does not fit.
 template <typename T> bool checkedAdd(T a, T b, T *result) {
@@ -41,6 +41,6 @@ inline bool checkedCeilDiv(int64_t a, int64_t b, int64_t *result) {
   return true;
 }
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_CORE_CHECKED_H

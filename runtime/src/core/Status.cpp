@@ -10,7 +10,7 @@
 
 #include <cstdarg>
 
-namespace hyb {
+namespace hyb::rt {
 
 Status failure(hyb_status code, const char *format, ...) {
   va_list arguments;
@@ -34,4 +34,4 @@ Status systemFailure(const char *action, const std::string &path,
                  "cannot %s %s: %s", action, path.c_str(), reason);
 }
 
-} // namespace hyb
+} // namespace hyb::rt

@@ -22,7 +22,7 @@
 #include <string>
 #include <utility>
 
-namespace hyb {
+namespace hyb::rt {
 
 class [[nodiscard]] Status {
 public:
@@ -70,12 +70,12 @@ private:
   Status state;
 };
 
-} // namespace hyb
+} // namespace hyb::rt
 
 /// Returns from the calling function when `expression` failed.
 #define HYB_TRY(expression)                                                    \
   do {                                                                         \
-    if (::hyb::Status hybStatus = (expression); !hybStatus.ok())               \
+    if (::hyb::rt::Status hybStatus = (expression); !hybStatus.ok())           \
       return hybStatus;                                                        \
   } while (false)
 

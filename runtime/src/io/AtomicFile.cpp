@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace hyb {
+namespace hyb::rt {
 
 namespace {
 
@@ -46,9 +46,10 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
   size_t slash = path.rfind('/');
   std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   if (name.empty())
-    return failure(HYB_INVALID_ARGUMENT,
-                   "cannot write '%s': the path names a folder; add a file name",
-                   path.c_str());
+    return failure(
+        HYB_INVALID_ARGUMENT,
+        "cannot write '%s': the path names a folder; add a file name",
+        path.c_str());
   file.target = path;
   file.partial = folderOf(path) + "/." + name + ".partial";
   file.descriptor = ::open(file.partial.c_str(),
@@ -120,4 +121,4 @@ Status writeFileAtomically(const std::string &path,
   return file.commit();
 }
 
-} // namespace hyb
+} // namespace hyb::rt

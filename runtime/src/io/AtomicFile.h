@@ -13,7 +13,7 @@
 
 #include <cstddef>
 
-namespace hyb {
+namespace hyb::rt {
 
 /// Writes `.NAME.partial` beside the target; commit() makes it durable and
 /// renames it over the target. Whatever happens before that, a full disk or a
@@ -43,6 +43,6 @@ private:
 /// AtomicFile for content that is in memory already.
 Status writeFileAtomically(const std::string &path, const std::string &content);
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_IO_ATOMICFILE_H

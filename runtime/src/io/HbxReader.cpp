@@ -12,7 +12,7 @@
 
 #include <cinttypes>
 
-namespace hyb {
+namespace hyb::rt {
 
 namespace {
 
@@ -114,8 +114,8 @@ Result<HbxReader> HbxReader::parse(Bytes file) {
     std::memcpy(&entry, table + i * sizeof(entry), sizeof(entry));
     HYB_ASSIGN(Section section, readSection(file, entry, &end));
     if (reader.find(section.kind, section.name))
-      return damaged(("two sections are " + section.kind + " " + section.name)
-                         .c_str());
+      return damaged(
+          ("two sections are " + section.kind + " " + section.name).c_str());
     reader.parts.push_back(std::move(section));
   }
   if (end != file.size)
@@ -141,4 +141,4 @@ Result<Bytes> HbxReader::get(std::string_view kind,
                  static_cast<int>(name.size()), name.data());
 }
 
-} // namespace hyb
+} // namespace hyb::rt

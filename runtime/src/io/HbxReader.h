@@ -13,7 +13,7 @@
 
 #include <vector>
 
-namespace hyb {
+namespace hyb::rt {
 
 /// The sections of a container whose every byte was checked: either it is
 /// covered by a checksum, or it has the one value that it may have. Loader,
@@ -37,6 +37,6 @@ private:
   std::vector<Section> parts;
 };
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_IO_HBXREADER_H

@@ -10,7 +10,7 @@
 
 #include <set>
 
-namespace hyb {
+namespace hyb::rt {
 
 namespace {
 
@@ -130,4 +130,4 @@ std::optional<int64_t> jsonAsInteger(const Json &value) {
   return std::nullopt;
 }
 
-} // namespace hyb
+} // namespace hyb::rt

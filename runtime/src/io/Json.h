@@ -18,7 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hyb {
+namespace hyb::rt {
 
 using Json = nlohmann::json;
 
@@ -44,6 +44,6 @@ Result<bool> jsonBool(const Json &object, const char *key,
 /// An integer that fits in 64 signed bits.
 std::optional<int64_t> jsonAsInteger(const Json &value);
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_IO_JSON_H

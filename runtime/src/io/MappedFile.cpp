@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace hyb {
+namespace hyb::rt {
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
   // O_NONBLOCK: opening a pipe must not wait for a writer.
@@ -35,8 +35,7 @@ Result<MappedFile> MappedFile::open(const std::string &path) {
   // An empty mapping is not allowed by the system; an empty file is by us.
   if (description.st_size > 0) {
     size_t size = static_cast<size_t>(description.st_size);
-    void *memory =
-        ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void *memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
     if (memory == MAP_FAILED) {
       Status status = systemFailure("map", path, errno);
       ::close(descriptor);
@@ -53,4 +52,4 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<uint8_t *>(content.data), content.size);
 }
 
-} // namespace hyb
+} // namespace hyb::rt

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hyb {
+namespace hyb::rt {
 
 /// Some bytes that somebody else owns.
 struct Bytes {
@@ -48,6 +48,6 @@ private:
   Bytes content;
 };
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_IO_MAPPEDFILE_H

@@ -15,7 +15,7 @@
 #include <cinttypes>
 #include <tuple>
 
-namespace hyb {
+namespace hyb::rt {
 
 namespace {
 
@@ -25,9 +25,9 @@ struct DTypeRow {
 };
 
 constexpr DTypeRow kDTypes[] = {
-    {"BOOL", 1}, {"U8", 1},   {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
-    {"I16", 2},  {"U16", 2},  {"F16", 2}, {"BF16", 2},    {"I32", 4},
-    {"U32", 4},  {"F32", 4},  {"F64", 8}, {"I64", 8},     {"U64", 8}};
+    {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
+    {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
+    {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8}};
 
 /// Bytes that the shape needs; nothing when that does not fit in 64 bits. The
 /// product is checked before a zero dimension can hide it: [2^63, 4, 0] is
@@ -164,4 +164,4 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
-} // namespace hyb
+} // namespace hyb::rt

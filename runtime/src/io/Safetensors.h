@@ -21,11 +21,24 @@
 #include <map>
 #include <vector>
 
-namespace hyb {
+namespace hyb::rt {
 
 /// The element types of the format, in the order of its own table.
 enum class DType : uint8_t {
-  Bool, U8, I8, F8_E5M2, F8_E4M3, I16, U16, F16, BF16, I32, U32, F32, F64, I64,
+  Bool,
+  U8,
+  I8,
+  F8_E5M2,
+  F8_E4M3,
+  I16,
+  U16,
+  F16,
+  BF16,
+  I32,
+  U32,
+  F32,
+  F64,
+  I64,
   U64
 };
 
@@ -94,6 +107,6 @@ Status writeSafetensors(const std::string &path,
                         const std::vector<TensorToWrite> &tensors,
                         const std::map<std::string, std::string> &metadata);
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_IO_SAFETENSORS_H

@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace hyb {
+namespace hyb::rt {
 
 namespace {
 
@@ -99,8 +99,7 @@ bool HeaderReader::unexpected(const char *what) {
 bool HeaderReader::number_unsigned(number_unsigned_t value) {
   if (place != Place::Shape && place != Place::Offsets)
     return unexpected("a number");
-  size_t limit =
-      place == Place::Shape ? SafetensorsView::kMaxRank : size_t(2);
+  size_t limit = place == Place::Shape ? SafetensorsView::kMaxRank : size_t(2);
   if (numbers.size() == limit)
     return refuse("%s: '%s' has more than %zu numbers", name.c_str(),
                   field.c_str(), limit);
@@ -226,4 +225,4 @@ Result<SafetensorsHeader> parseSafetensorsHeader(Bytes text, size_t offset) {
   return std::move(reader.header);
 }
 
-} // namespace hyb
+} // namespace hyb::rt

@@ -11,7 +11,7 @@
 
 #include "io/Safetensors.h"
 
-namespace hyb {
+namespace hyb::rt {
 
 struct SafetensorsHeader {
   /// In the order of the file; ranges as stated, not yet checked.
@@ -22,6 +22,6 @@ struct SafetensorsHeader {
 /// `offset` is where the text starts in the file, for messages.
 Result<SafetensorsHeader> parseSafetensorsHeader(Bytes text, size_t offset);
 
-} // namespace hyb
+} // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_IO_SAFETENSORSHEADER_H

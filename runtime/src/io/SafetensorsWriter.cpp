@@ -11,7 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace hyb {
+namespace hyb::rt {
 
 Status writeSafetensors(const std::string &path,
                         const std::vector<TensorToWrite> &tensors,
@@ -33,8 +33,8 @@ Status writeSafetensors(const std::string &path,
     sizes.push_back(bytes);
   }
   // Invalid UTF-8 in a name or text is replaced, never thrown about.
-  std::string text = header.dump(-1, ' ', false,
-                                 nlohmann::json::error_handler_t::replace);
+  std::string text =
+      header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   // Spaces after the object are allowed; they align the data.
   text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
 
@@ -47,4 +47,4 @@ Status writeSafetensors(const std::string &path,
   return file.commit();
 }
 
-} // namespace hyb
+} // namespace hyb::rt

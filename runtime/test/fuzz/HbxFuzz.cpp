@@ -1,4 +1,5 @@
-//===- HbxFuzz.cpp ---------------------------------------------------------===//
+//===- HbxFuzz.cpp
+//---------------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,6 +18,7 @@
 #include <cstring>
 
 using namespace hyb;
+using namespace hyb::rt;
 
 static void repairChecksums(std::string &file) {
   if (file.size() < sizeof(HbxHeader))
@@ -37,8 +39,8 @@ static void repairChecksums(std::string &file) {
           hbxChecksum(file.data() + section.offset, section.size);
     std::memcpy(place, &section, sizeof(section));
   }
-  header.tableChecksum = hbxChecksum(file.data() + sizeof(header),
-                                     count * sizeof(HbxSection));
+  header.tableChecksum =
+      hbxChecksum(file.data() + sizeof(header), count * sizeof(HbxSection));
   std::memcpy(file.data(), &header, sizeof(header));
 }
 

@@ -1,4 +1,5 @@
-//===- SafetensorsFuzz.cpp -------------------------------------------------===//
+//===- SafetensorsFuzz.cpp
+//-------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 
-using namespace hyb;
+using namespace hyb::rt;
 
 /// What was accepted must be whole: every tensor readable, every byte owned.
 static void checkAccepted(const SafetensorsView &view, size_t dataBytes) {

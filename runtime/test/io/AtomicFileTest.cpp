@@ -1,4 +1,5 @@
-//===- AtomicFileTest.cpp --------------------------------------------------===//
+//===- AtomicFileTest.cpp
+//--------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,6 +16,7 @@
 #include <sys/resource.h>
 
 using namespace hyb;
+using namespace hyb::rt;
 
 TEST(AtomicFile, ReplacesOnCommitOnly) {
   test::TemporaryFolder folder;

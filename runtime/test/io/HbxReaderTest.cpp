@@ -1,4 +1,5 @@
-//===- HbxReaderTest.cpp ---------------------------------------------------===//
+//===- HbxReaderTest.cpp
+//---------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 using namespace hyb;
+using namespace hyb::rt;
 
 namespace {
 
@@ -90,7 +92,8 @@ TEST(HbxReader, SaysWhatIsWrong) {
   expectRefused(std::string(64, 'x'), "does not start with HBX");
   std::string newer = sample();
   newer[4] = 2;
-  expectRefused(newer, "artefact has format 2.0, this runtime reads 1.0 to 1.0");
+  expectRefused(newer,
+                "artefact has format 2.0, this runtime reads 1.0 to 1.0");
   EXPECT_EQ(parse(newer).status().code(), HYB_UNSUPPORTED);
   std::string many = sample();
   many[11] = 1;

@@ -1,4 +1,5 @@
-//===- SafetensorsTest.cpp -------------------------------------------------===//
+//===- SafetensorsTest.cpp
+//-------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 
 using namespace hyb;
+using namespace hyb::rt;
 
 namespace {
 
@@ -124,8 +126,9 @@ TEST(Safetensors, WTS_04) {
   auto two = [](const char *a, const char *b) {
     return std::string("{\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
                        "\"data_offsets\":") +
-           b + "},\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":" +
-           a + "}}";
+           b +
+           "},\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":" + a +
+           "}}";
   };
   expectRefused(fileOf(two("[0,8]", "[12,20]"), zeros(20)),
                 "b: starts at 12, but the data before it ends at 8");
@@ -155,8 +158,7 @@ TEST(Safetensors, WTS_05) {
                 "'data_offsets' has -8");
   expectRefused(fileOf(oneTensor("[2]", "[0,1e3]"), zeros(8)),
                 "'data_offsets' has 1e3, expected a whole number");
-  expectRefused(fileOf(oneTensor("[-1]", "[0,4]"), zeros(4)),
-                "'shape' has -1");
+  expectRefused(fileOf(oneTensor("[-1]", "[0,4]"), zeros(4)), "'shape' has -1");
   expectRefused(fileOf(oneTensor("[4294967296,4294967296]", "[0,0]")),
                 "size of shape [4294967296, 4294967296] overflows");
   // A zero must not hide an overflow (google-ai-edge/LiteRT#9255).
@@ -164,9 +166,8 @@ TEST(Safetensors, WTS_05) {
                 "overflows");
   expectRefused(fileOf(oneTensor("[18446744073709551616]", "[0,4]"), zeros(4)),
                 "expected a whole number below 2^64");
-  expectRefused(
-      fileOf(oneTensor("[2]", "[0,18446744073709551615]"), zeros(8)),
-      "is not inside the 8 bytes of data");
+  expectRefused(fileOf(oneTensor("[2]", "[0,18446744073709551615]"), zeros(8)),
+                "is not inside the 8 bytes of data");
 }
 
 // promptfoo/modelaudit#1607: empty tensors are legal.

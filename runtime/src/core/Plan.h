@@ -1,0 +1,109 @@
+//===- Plan.h - A launch list over buffers ----------------------*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the compiler decided, as data: architecture.md section 6 is the form it
+// has in an artefact. Nothing here knows a layer or a mixer.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_RUNTIME_CORE_PLAN_H
+#define HYBRID_RUNTIME_CORE_PLAN_H
+
+#include "core/Expression.h"
+#include "io/MappedFile.h"
+
+#include <map>
+
+namespace hyb::rt {
+
+enum class BufferKind : uint8_t {
+  Arena,
+  Param,
+  Gradient,
+  State,
+  Ids,
+  Labels,
+  Weights,
+  SegmentTable,
+  TokenSegment,
+  Loss,
+  Logits,
+  Moment1,
+  Moment2,
+  Scalars,
+  Constant
+};
+inline constexpr size_t kBufferKinds = 15;
+
+const char *bufferKindName(BufferKind kind);
+
+/// All data of version 0.1 has elements of four bytes.
+inline constexpr int64_t kElementBytes = 4;
+/// The rank of the kernel border's views.
+inline constexpr size_t kMaxViewRank = 4;
+inline constexpr size_t kMaxGridRank = 8;
+
+struct PlanKernel {
+  std::string symbol; // in the code
+  std::string name;   // for people
+  int64_t scratchBytes = 0;
+  std::vector<Expression> grid;
+  /// Per grid dimension; the others are loops inside a task.
+  std::vector<bool> parallel;
+};
+
+struct PlanBuffer {
+  std::string name;
+  BufferKind kind = BufferKind::Arena;
+  std::vector<Expression> sizes;
+  /// Of a parameter or a state; empty for a whole flat buffer and others.
+  std::string path;
+  /// Of an arena buffer: live from launch `first` to launch `last`.
+  uint32_t first = 0, last = 0;
+  /// Of a constant: its elements, bit by bit.
+  std::vector<uint32_t> data;
+};
+
+struct PlanView {
+  uint32_t buffer = 0;
+  Expression offset; // in elements, as sizes and strides
+  std::vector<Expression> sizes, strides;
+};
+
+struct PlanAlternative {
+  std::optional<Predicate> guard;
+  uint32_t kernel = 0;
+  std::vector<PlanView> views;
+};
+
+struct PlanLaunch {
+  int64_t layer = -1;
+  std::string op;
+  std::vector<PlanAlternative> alternatives;
+
+  /// "layer 3 mixer.q_proj"
+  std::string label() const;
+};
+
+struct PlanEntry {
+  std::string name;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanLaunch> launches;
+};
+
+struct Plan {
+  std::vector<PlanKernel> kernels;
+  std::map<std::string, PlanEntry> entries;
+
+  /// Every index in the result is in range.
+  static Result<Plan> parse(Bytes text);
+};
+
+} // namespace hyb::rt
+
+#endif // HYBRID_RUNTIME_CORE_PLAN_H

@@ -1,0 +1,290 @@
+//===- PlanInstance.cpp --------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/PlanInstance.h"
+
+#include "core/ArenaLayout.h"
+#include "core/Checked.h"
+
+#include <cinttypes>
+
+namespace hyb::rt {
+
+namespace {
+
+Status overflow(const std::string &where, const Symbols &symbols) {
+  return failure(HYB_OUT_OF_RANGE,
+                 "%s: a size overflows or is negative for %s; use smaller "
+                 "capacities",
+                 where.c_str(), symbols.text().c_str());
+}
+
+/// The value of a size, stride, offset or grid: never negative.
+Result<int64_t> evaluate(const Expression &expression, const Symbols &symbols,
+                         const std::string &where) {
+  std::optional<int64_t> value = expression.evaluate(symbols);
+  if (!value || *value < 0)
+    return overflow(where, symbols);
+  return *value;
+}
+
+Result<int64_t> product(const std::vector<Expression> &sizes,
+                        const Symbols &symbols, const std::string &where) {
+  int64_t result = 1;
+  for (const Expression &size : sizes) {
+    HYB_ASSIGN(int64_t value, evaluate(size, symbols, where));
+    if (!checkedMul(result, value, &result))
+      return overflow(where, symbols);
+  }
+  // The bytes must be countable too.
+  if (result > INT64_MAX / kElementBytes)
+    return overflow(where, symbols);
+  return result;
+}
+
+} // namespace
+
+/// A flat buffer, or a parameter's part of it.
+Result<int64_t> PlanInstance::placeInFlat(const ModelTables &tables,
+                                          const PlanBuffer &buffer,
+                                          BufferPlace &place) const {
+  if (buffer.path.empty())
+    return tables.parameters.elements;
+  const ParameterInfo *info = tables.parameters.find(buffer.path);
+  if (!info)
+    return failure(HYB_INVALID_FILE, "buffer %s: no parameter '%s'",
+                   buffer.name.c_str(), buffer.path.c_str());
+  place.offset = info->offset * kElementBytes;
+  return info->elements;
+}
+
+Result<int64_t> PlanInstance::placeInState(const ModelTables &tables,
+                                           const PlanBuffer &buffer,
+                                           BufferPlace &place) const {
+  const std::vector<StateInfo> &states = tables.states.states;
+  for (place.state = 0; place.state < states.size(); ++place.state)
+    if (states[place.state].path == buffer.path)
+      return product(states[place.state].sizes, callShape.stateSymbols(),
+                     buffer.path);
+  return failure(HYB_INVALID_FILE, "buffer %s: no state '%s'",
+                 buffer.name.c_str(), buffer.path.c_str());
+}
+
+/// The number of elements that the caller has for a buffer; where they start in
+/// what the buffer is bound to goes into `place`.
+Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
+                                               const PlanBuffer &buffer,
+                                               BufferPlace &place) const {
+  const Symbols &symbols = callShape.symbols;
+  switch (buffer.kind) {
+  case BufferKind::Arena:
+    return place.elements;
+  case BufferKind::Param:
+  case BufferKind::Gradient:
+  case BufferKind::Moment1:
+  case BufferKind::Moment2:
+    return placeInFlat(tables, buffer, place);
+  case BufferKind::State:
+    return placeInState(tables, buffer, place);
+  case BufferKind::Ids:
+  case BufferKind::Labels:
+  case BufferKind::Weights:
+  case BufferKind::TokenSegment:
+  case BufferKind::Loss:
+    return symbols[Symbols::Tokens];
+  case BufferKind::SegmentTable:
+    return symbols[Symbols::Segments] * 4;
+  case BufferKind::Logits:
+    return tables.meta.vocabulary * (source->name == "extend"
+                                         ? symbols[Symbols::Segments]
+                                         : symbols[Symbols::Tokens]);
+  case BufferKind::Scalars:
+    return int64_t(16);
+  case BufferKind::Constant:
+    place.constant = buffer.data.data();
+    return static_cast<int64_t>(buffer.data.size());
+  }
+  return failure(HYB_INTERNAL, "buffer of an unknown kind");
+}
+
+Result<PlanInstance::BufferPlace>
+PlanInstance::placeBuffer(const ModelTables &tables,
+                          const PlanBuffer &buffer) const {
+  std::string where = "buffer " + buffer.name;
+  BufferPlace place = {buffer.kind, 0, 0, 0, nullptr};
+  HYB_ASSIGN(place.elements,
+             product(buffer.sizes,
+                     buffer.kind == BufferKind::State ? callShape.stateSymbols()
+                                                      : callShape.symbols,
+                     where));
+  HYB_ASSIGN(int64_t elements, elementsOfCaller(tables, buffer, place));
+  if (elements != place.elements)
+    return failure(HYB_INVALID_FILE,
+                   "%s: the plan has %" PRId64 " elements, the %s has %" PRId64
+                   "; compile the spec again",
+                   where.c_str(), place.elements, bufferKindName(buffer.kind),
+                   elements);
+  return place;
+}
+
+Status PlanInstance::placeBuffers(const ModelTables &tables) {
+  std::vector<ArenaBuffer> arena;
+  for (const PlanBuffer &buffer : source->buffers) {
+    HYB_ASSIGN(BufferPlace place, placeBuffer(tables, buffer));
+    if (buffer.kind == BufferKind::Arena) {
+      ArenaBuffer request;
+      request.bytes = static_cast<uint64_t>(place.elements * kElementBytes);
+      request.first = buffer.first;
+      request.last = buffer.last;
+      arena.push_back(request);
+    }
+    buffers.push_back(place);
+  }
+  uint64_t total = 0;
+  if (!layoutArena(arena, total) || total > INT64_MAX)
+    return overflow("arena of " + source->name, callShape.symbols);
+  arenaSize = static_cast<int64_t>(total);
+  size_t next = 0;
+  for (BufferPlace &place : buffers)
+    if (place.kind == BufferKind::Arena)
+      place.offset = static_cast<int64_t>(arena[next++].offset);
+  return Status();
+}
+
+Status PlanInstance::placeView(const PlanView &view, const std::string &where) {
+  const BufferPlace &buffer = buffers[view.buffer];
+  Symbols symbols = buffer.kind == BufferKind::State ? callShape.stateSymbols()
+                                                     : callShape.symbols;
+  KernelView result = {};
+  HYB_ASSIGN(int64_t offset, evaluate(view.offset, symbols, where));
+  // One past the last element that the view reaches.
+  int64_t end = offset;
+  bool empty = false;
+  for (size_t i = 0; i < view.sizes.size(); ++i) {
+    HYB_ASSIGN(result.sizes[i], evaluate(view.sizes[i], symbols, where));
+    HYB_ASSIGN(result.strides[i], evaluate(view.strides[i], symbols, where));
+    int64_t reach;
+    if (result.sizes[i] == 0)
+      empty = true;
+    else if (!checkedMul(result.sizes[i] - 1, result.strides[i], &reach) ||
+             !checkedAdd(end, reach, &end))
+      return overflow(where, symbols);
+  }
+  end = empty ? offset : end + 1;
+  if (end > buffer.elements)
+    return failure(HYB_INVALID_FILE,
+                   "%s: a view ends at element %" PRId64 " of buffer %s, which "
+                   "has %" PRId64 ", for %s; compile the spec again",
+                   where.c_str(), end,
+                   source->buffers[view.buffer].name.c_str(), buffer.elements,
+                   symbols.text().c_str());
+  viewPlaces.push_back({view.buffer, offset * kElementBytes});
+  views.push_back(result);
+  return Status();
+}
+
+Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
+  const PlanLaunch &launch = source->launches[index];
+  const Symbols &symbols = callShape.symbols;
+  for (const PlanAlternative &alternative : launch.alternatives) {
+    std::string where = "launch " + launch.label() + " of " + source->name;
+    if (alternative.guard) {
+      std::optional<bool> holds = alternative.guard->evaluate(symbols);
+      if (!holds)
+        return overflow(where, symbols);
+      if (!*holds)
+        continue;
+    }
+    const PlanKernel &kernel = tables.plan.kernels[alternative.kernel];
+    LaunchPlace place = {alternative.kernel, views.size(), grids.size(), 1};
+    for (size_t i = 0; i < kernel.grid.size(); ++i) {
+      HYB_ASSIGN(int64_t size, evaluate(kernel.grid[i], symbols, where));
+      grids.push_back(size);
+      // An ordered dimension without turns leaves nothing to do either.
+      if (size == 0)
+        place.tasks = 0;
+      else if (kernel.parallel[i] &&
+               !checkedMul(place.tasks, size, &place.tasks))
+        return overflow(where, symbols);
+    }
+    for (const PlanView &view : alternative.views)
+      HYB_TRY(placeView(view, where));
+    if (place.tasks > 0) {
+      launchPlaces.push_back(place);
+      origins.push_back(index);
+      scratchSize = std::max(scratchSize, kernel.scratchBytes);
+    }
+    return Status();
+  }
+  return Status();
+}
+
+Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
+                                          const PlanEntry &entry,
+                                          const CallShape &shape) {
+  PlanInstance instance;
+  instance.source = &entry;
+  instance.callShape = shape;
+  HYB_TRY(instance.placeBuffers(tables));
+  for (uint32_t i = 0; i < entry.launches.size(); ++i)
+    HYB_TRY(instance.placeLaunch(tables, i));
+  // The arrays have stopped growing: their addresses may be taken. They survive
+  // a move of the instance.
+  for (const LaunchPlace &place : instance.launchPlaces)
+    instance.list.push_back(
+        {tables.kernels[place.kernel], instance.views.data() + place.firstView,
+         instance.grids.data() + place.firstGrid, place.tasks});
+  return instance;
+}
+
+void *PlanInstance::baseOf(const BufferPlace &place,
+                           const Bindings &bindings) const {
+  switch (place.kind) {
+  case BufferKind::Arena:
+    return bindings.arena;
+  case BufferKind::Param:
+    return bindings.parameters;
+  case BufferKind::Gradient:
+    return bindings.gradients;
+  case BufferKind::Moment1:
+    return bindings.moment1;
+  case BufferKind::Moment2:
+    return bindings.moment2;
+  case BufferKind::State:
+    return bindings.states ? (*bindings.states)[place.state] : nullptr;
+  case BufferKind::Ids:
+    return bindings.ids;
+  case BufferKind::Labels:
+    return bindings.labels;
+  case BufferKind::Weights:
+    return bindings.weights;
+  case BufferKind::SegmentTable:
+    return bindings.segmentTable;
+  case BufferKind::TokenSegment:
+    return bindings.tokenSegment;
+  case BufferKind::Loss:
+    return bindings.loss;
+  case BufferKind::Logits:
+    return bindings.logits;
+  case BufferKind::Scalars:
+    return bindings.scalars;
+  case BufferKind::Constant:
+    return const_cast<void *>(place.constant);
+  }
+  return nullptr;
+}
+
+void PlanInstance::bind(const Bindings &bindings) {
+  for (size_t i = 0; i < views.size(); ++i) {
+    const BufferPlace &place = buffers[viewPlaces[i].buffer];
+    views[i].base = static_cast<char *>(baseOf(place, bindings)) +
+                    place.offset + viewPlaces[i].offset;
+  }
+}
+
+} // namespace hyb::rt

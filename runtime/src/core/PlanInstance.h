@@ -1,0 +1,126 @@
+//===- PlanInstance.h - A plan entry for given capacities -------*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_RUNTIME_CORE_PLANINSTANCE_H
+#define HYBRID_RUNTIME_CORE_PLANINSTANCE_H
+
+#include "core/Plan.h"
+#include "core/Tables.h"
+#include "cpu/KernelBorder.h"
+
+namespace hyb::rt {
+
+/// The numbers that fix every size of a call.
+struct CallShape {
+  Symbols symbols;
+  /// `longest` in the sizes and views of states: the chunk that the state was
+  /// made for.
+  int64_t stateChunk = 0;
+
+  bool operator==(const CallShape &other) const {
+    return symbols == other.symbols && stateChunk == other.stateChunk;
+  }
+  Symbols stateSymbols() const {
+    Symbols result = symbols;
+    result[Symbols::Longest] = stateChunk;
+    return result;
+  }
+};
+
+/// Where the buffers of a call are. What an entry does not use may be null.
+struct Bindings {
+  void *arena = nullptr;
+  void *parameters = nullptr, *gradients = nullptr;
+  void *moment1 = nullptr, *moment2 = nullptr;
+  void *ids = nullptr, *labels = nullptr, *weights = nullptr;
+  void *segmentTable = nullptr, *tokenSegment = nullptr;
+  void *loss = nullptr, *logits = nullptr, *scalars = nullptr;
+  /// By index in the state table.
+  const std::vector<void *> *states = nullptr;
+};
+
+/// What an entry is checked against.
+struct ModelTables {
+  const Plan &plan;
+  const ModelMeta &meta;
+  const ParameterTable &parameters;
+  const StateTable &states;
+  /// By index in the plan.
+  const std::vector<Kernel> &kernels;
+};
+
+/// An entry whose expressions have been evaluated: every launch that runs, with
+/// its views checked to lie inside their buffers. Making one costs microseconds
+/// per launch; running it again costs an addition per view.
+class PlanInstance {
+public:
+  static Result<PlanInstance> create(const ModelTables &tables,
+                                     const PlanEntry &entry,
+                                     const CallShape &shape);
+
+  const PlanEntry &entry() const { return *source; }
+  const CallShape &shape() const { return callShape; }
+  int64_t arenaBytes() const { return arenaSize; }
+  int64_t scratchBytes() const { return scratchSize; }
+
+  /// Puts addresses into the views. The launches are valid until the next bind.
+  void bind(const Bindings &bindings);
+  const std::vector<Launch> &launches() const { return list; }
+  /// The launch of the entry that launch `i` of the list came from.
+  const PlanLaunch &origin(size_t i) const {
+    return source->launches[origins[i]];
+  }
+
+private:
+  struct BufferPlace {
+    BufferKind kind;
+    int64_t elements;
+    int64_t offset; // in bytes, in what it is bound to
+    size_t state;   // index in the state table
+    const void *constant;
+  };
+  struct ViewPlace {
+    uint32_t buffer;
+    int64_t offset; // in bytes
+  };
+  struct LaunchPlace {
+    size_t kernel, firstView, firstGrid;
+    int64_t tasks;
+  };
+
+  Status placeBuffers(const ModelTables &tables);
+  Result<BufferPlace> placeBuffer(const ModelTables &tables,
+                                  const PlanBuffer &buffer) const;
+  Result<int64_t> elementsOfCaller(const ModelTables &tables,
+                                   const PlanBuffer &buffer,
+                                   BufferPlace &place) const;
+  Result<int64_t> placeInFlat(const ModelTables &tables,
+                              const PlanBuffer &buffer,
+                              BufferPlace &place) const;
+  Result<int64_t> placeInState(const ModelTables &tables,
+                               const PlanBuffer &buffer,
+                               BufferPlace &place) const;
+  Status placeLaunch(const ModelTables &tables, uint32_t index);
+  Status placeView(const PlanView &view, const std::string &where);
+  void *baseOf(const BufferPlace &place, const Bindings &bindings) const;
+
+  const PlanEntry *source = nullptr;
+  CallShape callShape;
+  int64_t arenaSize = 0, scratchSize = 0;
+  std::vector<BufferPlace> buffers;
+  std::vector<ViewPlace> viewPlaces;
+  std::vector<KernelView> views;
+  std::vector<int64_t> grids;
+  std::vector<LaunchPlace> launchPlaces;
+  std::vector<uint32_t> origins;
+  std::vector<Launch> list;
+};
+
+} // namespace hyb::rt
+
+#endif // HYBRID_RUNTIME_CORE_PLANINSTANCE_H

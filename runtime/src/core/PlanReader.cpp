@@ -1,0 +1,210 @@
+//===- PlanReader.cpp ----------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Plan.h"
+#include "io/Json.h"
+
+namespace hyb::rt {
+
+namespace {
+
+constexpr const char *kBufferKindNames[kBufferKinds] = {
+    "arena",  "param",   "gradient",      "state",         "ids",
+    "labels", "weights", "segment_table", "token_segment", "loss",
+    "logits", "moment1", "moment2",       "scalars",       "constant"};
+
+Result<std::vector<Expression>> readExpressions(const Json &object,
+                                                const char *key, size_t limit,
+                                                const std::string &where) {
+  HYB_ASSIGN(const Json *list, jsonArray(object, key, where));
+  if (list->size() > limit)
+    return failure(HYB_INVALID_FILE, "%s: '%s' has %zu values, at most %zu",
+                   where.c_str(), key, list->size(), limit);
+  std::vector<Expression> result;
+  for (const Json &value : *list) {
+    HYB_ASSIGN(Expression expression,
+               Expression::fromJson(value, where + " " + key));
+    result.push_back(std::move(expression));
+  }
+  return result;
+}
+
+/// A non-negative number below `limit`, which `role` counts.
+Result<uint32_t> readIndex(const Json &object, const char *key, size_t limit,
+                           const std::string &where) {
+  HYB_ASSIGN(int64_t value, jsonInteger(object, key, where));
+  if (value < 0 || static_cast<uint64_t>(value) >= limit)
+    return failure(HYB_INVALID_FILE, "%s: '%s' is %lld, of %zu", where.c_str(),
+                   key, static_cast<long long>(value), limit);
+  return static_cast<uint32_t>(value);
+}
+
+Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
+  PlanKernel kernel;
+  HYB_ASSIGN(kernel.symbol, jsonText(value, "symbol", where));
+  HYB_ASSIGN(kernel.name, jsonText(value, "name", where));
+  HYB_ASSIGN(kernel.scratchBytes, jsonInteger(value, "scratch", where));
+  HYB_ASSIGN(kernel.grid, readExpressions(value, "grid", kMaxGridRank, where));
+  HYB_ASSIGN(const Json *parallel, jsonArray(value, "parallel", where));
+  for (const Json &flag : *parallel) {
+    if (!flag.is_boolean())
+      return failure(HYB_INVALID_FILE,
+                     "%s: 'parallel' holds %s, expected "
+                     "truth values",
+                     where.c_str(), flag.type_name());
+    kernel.parallel.push_back(flag.get<bool>());
+  }
+  if (kernel.parallel.size() != kernel.grid.size())
+    return failure(HYB_INVALID_FILE,
+                   "%s: 'grid' has %zu dimensions and 'parallel' %zu",
+                   where.c_str(), kernel.grid.size(), kernel.parallel.size());
+  if (kernel.scratchBytes < 0)
+    return failure(HYB_INVALID_FILE, "%s: 'scratch' is %lld", where.c_str(),
+                   static_cast<long long>(kernel.scratchBytes));
+  return kernel;
+}
+
+Status readConstant(const Json &value, const std::string &where, bool isFloat,
+                    std::vector<uint32_t> &bits) {
+  HYB_ASSIGN(const Json *data, jsonArray(value, "data", where));
+  for (const Json &element : *data) {
+    uint32_t word;
+    std::optional<int64_t> integer = jsonAsInteger(element);
+    if (isFloat && element.is_number()) {
+      float number = element.get<float>();
+      std::memcpy(&word, &number, sizeof(word));
+    } else if (!isFloat && integer && *integer >= INT32_MIN &&
+               *integer <= INT32_MAX) {
+      word = static_cast<uint32_t>(static_cast<int32_t>(*integer));
+    } else {
+      return failure(HYB_INVALID_FILE, "%s: 'data' holds a value that is no %s",
+                     where.c_str(), isFloat ? "f32" : "i32");
+    }
+    bits.push_back(word);
+  }
+  return Status();
+}
+
+Result<PlanBuffer> readBuffer(const Json &value, size_t launches,
+                              const std::string &where) {
+  PlanBuffer buffer;
+  HYB_ASSIGN(buffer.name, jsonText(value, "name", where));
+  HYB_ASSIGN(std::string kind, jsonText(value, "kind", where));
+  const auto *found =
+      std::find(std::begin(kBufferKindNames), std::end(kBufferKindNames), kind);
+  if (found == std::end(kBufferKindNames))
+    return failure(HYB_INVALID_FILE, "%s: unknown kind '%.32s'", where.c_str(),
+                   kind.c_str());
+  buffer.kind = static_cast<BufferKind>(found - std::begin(kBufferKindNames));
+  HYB_ASSIGN(std::string type, jsonText(value, "type", where));
+  if (type != "f32" && type != "i32")
+    return failure(HYB_INVALID_FILE,
+                   "%s: type '%.32s' is not one of f32 and i32", where.c_str(),
+                   type.c_str());
+  HYB_ASSIGN(buffer.sizes, readExpressions(value, "sizes", 8, where));
+  if (value.contains("path")) {
+    HYB_ASSIGN(buffer.path, jsonText(value, "path", where));
+  }
+  if (buffer.kind == BufferKind::Constant)
+    HYB_TRY(readConstant(value, where, type == "f32", buffer.data));
+  if (buffer.kind == BufferKind::Arena) {
+    HYB_ASSIGN(buffer.first, readIndex(value, "first", launches, where));
+    HYB_ASSIGN(buffer.last, readIndex(value, "last", launches, where));
+  }
+  return buffer;
+}
+
+Result<PlanView> readView(const Json &value, size_t buffers,
+                          const std::string &where) {
+  PlanView view;
+  HYB_ASSIGN(view.buffer, readIndex(value, "buffer", buffers, where));
+  HYB_ASSIGN(const Json *offset, jsonMember(value, "offset", where));
+  HYB_ASSIGN(view.offset, Expression::fromJson(*offset, where + " offset"));
+  HYB_ASSIGN(view.sizes, readExpressions(value, "sizes", kMaxViewRank, where));
+  HYB_ASSIGN(view.strides,
+             readExpressions(value, "strides", kMaxViewRank, where));
+  if (view.sizes.size() != view.strides.size())
+    return failure(HYB_INVALID_FILE, "%s: %zu sizes and %zu strides",
+                   where.c_str(), view.sizes.size(), view.strides.size());
+  return view;
+}
+
+Result<PlanLaunch> readLaunch(const Json &value, size_t kernels, size_t buffers,
+                              const std::string &where) {
+  PlanLaunch launch;
+  HYB_ASSIGN(launch.layer, jsonInteger(value, "layer", where));
+  HYB_ASSIGN(launch.op, jsonText(value, "op", where));
+  HYB_ASSIGN(const Json *alternatives, jsonArray(value, "alternatives", where));
+  for (const Json &item : *alternatives) {
+    PlanAlternative alternative;
+    HYB_ASSIGN(const Json *guard, jsonMember(item, "guard", where));
+    if (!guard->is_null()) {
+      HYB_ASSIGN(alternative.guard,
+                 Predicate::fromJson(*guard, where + " guard"));
+    }
+    HYB_ASSIGN(alternative.kernel, readIndex(item, "kernel", kernels, where));
+    HYB_ASSIGN(const Json *views, jsonArray(item, "views", where));
+    for (const Json &view : *views) {
+      HYB_ASSIGN(PlanView parsed, readView(view, buffers, where));
+      alternative.views.push_back(std::move(parsed));
+    }
+    launch.alternatives.push_back(std::move(alternative));
+  }
+  return launch;
+}
+
+Result<PlanEntry> readEntry(const std::string &name, const Json &value,
+                            size_t kernels) {
+  std::string where = "plan entry " + name;
+  PlanEntry entry;
+  entry.name = name;
+  HYB_ASSIGN(const Json *buffers, jsonArray(value, "buffers", where));
+  HYB_ASSIGN(const Json *launches, jsonArray(value, "launches", where));
+  for (size_t i = 0; i < buffers->size(); ++i) {
+    HYB_ASSIGN(PlanBuffer buffer,
+               readBuffer((*buffers)[i], launches->size(),
+                          where + " buffer " + std::to_string(i)));
+    entry.buffers.push_back(std::move(buffer));
+  }
+  for (size_t i = 0; i < launches->size(); ++i) {
+    HYB_ASSIGN(PlanLaunch launch,
+               readLaunch((*launches)[i], kernels, buffers->size(),
+                          where + " launch " + std::to_string(i)));
+    entry.launches.push_back(std::move(launch));
+  }
+  return entry;
+}
+
+} // namespace
+
+const char *bufferKindName(BufferKind kind) {
+  return kBufferKindNames[static_cast<size_t>(kind)];
+}
+
+std::string PlanLaunch::label() const {
+  return layer < 0 ? op : "layer " + std::to_string(layer) + " " + op;
+}
+
+Result<Plan> Plan::parse(Bytes text) {
+  HYB_ASSIGN(Json root, parseJsonObject(text, "plan"));
+  Plan plan;
+  HYB_ASSIGN(const Json *kernels, jsonArray(root, "kernels", "plan"));
+  for (size_t i = 0; i < kernels->size(); ++i) {
+    HYB_ASSIGN(PlanKernel kernel,
+               readKernel((*kernels)[i], "plan kernel " + std::to_string(i)));
+    plan.kernels.push_back(std::move(kernel));
+  }
+  HYB_ASSIGN(const Json *entries, jsonObject(root, "entries", "plan"));
+  for (const auto &[name, value] : entries->items()) {
+    HYB_ASSIGN(PlanEntry entry, readEntry(name, value, plan.kernels.size()));
+    plan.entries.emplace(name, std::move(entry));
+  }
+  return plan;
+}
+
+} // namespace hyb::rt

@@ -1,0 +1,43 @@
+//===- Runtime.cpp -------------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Runtime.h"
+
+#include <cstdarg>
+
+namespace hyb::rt {
+
+Result<std::unique_ptr<Runtime>>
+Runtime::create(const hyb_runtime_options &options) {
+  auto runtime = std::make_unique<Runtime>();
+  if (options.cpu_level) {
+    runtime->level = cpuLevelByName(options.cpu_level);
+    if (!runtime->level)
+      return failure(HYB_INVALID_ARGUMENT,
+                     "processor level '%.32s' is unknown; give x86-64, "
+                     "x86-64-v3 or x86-64-v4",
+                     options.cpu_level);
+  }
+  runtime->callback = options.log;
+  runtime->callbackUser = options.log_user;
+  HYB_ASSIGN(runtime->pool, ThreadPool::create(options.threads));
+  return runtime;
+}
+
+void Runtime::log(hyb_log_level logLevel, const char *format, ...) const {
+  if (!callback)
+    return;
+  char text[HYB_MESSAGE_SIZE];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  va_end(arguments);
+  callback(callbackUser, logLevel, text);
+}
+
+} // namespace hyb::rt

@@ -1,0 +1,260 @@
+//===- State.cpp ---------------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/State.h"
+
+#include "core/Checked.h"
+#include "core/Context.h"
+
+#include <cinttypes>
+
+namespace hyb::rt {
+
+Result<CallShape> State::shapeFor(const Model &model,
+                                  const hyb_state_options &options) {
+  int64_t context =
+      options.context > 0 ? options.context : model.meta().trainedLength;
+  int64_t chunk =
+      options.chunk > 0 ? options.chunk : std::min<int64_t>(512, context);
+  if (options.slots < 1 || options.slots > INT32_MAX || context < 1 ||
+      context > INT32_MAX || options.context < 0)
+    return failure(HYB_INVALID_ARGUMENT,
+                   "state of %" PRId64 " slots and context %" PRId64
+                   "; both must be in 1 to 2147483647",
+                   options.slots, context);
+  if (options.chunk < 0 || chunk > context || options.rollback_depth < 0 ||
+      options.rollback_depth > context)
+    return failure(HYB_INVALID_ARGUMENT,
+                   "chunk %" PRId64 " and rollback depth %" PRId64
+                   " must be between 0 and the context of %" PRId64,
+                   options.chunk, options.rollback_depth, context);
+  CallShape shape;
+  shape.symbols[Symbols::Slots] = options.slots;
+  shape.symbols[Symbols::Context] = context;
+  shape.symbols[Symbols::Depth] = options.rollback_depth;
+  shape.stateChunk = chunk;
+  return shape;
+}
+
+Status State::layOut() {
+  Symbols symbols = shape.stateSymbols();
+  for (const StateInfo &info : model->stateTable().states) {
+    int64_t elements = 1;
+    std::vector<uint64_t> sizes;
+    for (const Expression &expression : info.sizes) {
+      std::optional<int64_t> size = expression.evaluate(symbols);
+      if (!size || *size < 0 || !checkedMul(elements, *size, &elements))
+        return failure(HYB_OUT_OF_RANGE,
+                       "state %s: a size overflows or is negative for %s; use "
+                       "smaller capacities",
+                       info.path.c_str(), symbols.text().c_str());
+      sizes.push_back(static_cast<uint64_t>(*size));
+    }
+    int64_t slotCount = symbols[Symbols::Slots];
+    int64_t bytes, padded;
+    if (sizes[0] != static_cast<uint64_t>(slotCount))
+      return failure(HYB_INVALID_FILE,
+                     "state %s: first size is %" PRIu64
+                     ", expected the %" PRId64 " slots; compile the spec again",
+                     info.path.c_str(), sizes[0], slotCount);
+    if (!checkedMul(elements, kElementBytes, &bytes) ||
+        !checkedAdd(bytes, int64_t(63), &padded) ||
+        !checkedAdd(totalBytes, padded / 64 * 64, &padded))
+      return failure(HYB_OUT_OF_RANGE, "state %s is too large",
+                     info.path.c_str());
+    pieces.push_back({totalBytes,
+                      bytes / slotCount,
+                      info.rowPerToken(),
+                      {sizes.begin() + 1, sizes.end()}});
+    totalBytes = padded;
+  }
+  return Status();
+}
+
+Result<int64_t> State::measure(const Model &model,
+                               const hyb_state_options &options) {
+  State state;
+  state.model = const_cast<Model *>(&model);
+  HYB_ASSIGN(state.shape, shapeFor(model, options));
+  HYB_TRY(state.layOut());
+  return state.totalBytes;
+}
+
+Result<std::unique_ptr<State>> State::create(Model &model,
+                                             const hyb_state_options &options) {
+  auto state = std::make_unique<State>();
+  state->model = &model;
+  HYB_ASSIGN(state->shape, shapeFor(model, options));
+  HYB_TRY(state->layOut());
+  HYB_ASSIGN(state->memory, Memory::allocate(state->totalBytes));
+  for (const Piece &piece : state->pieces)
+    state->bases.push_back(state->place(piece, 0));
+  state->slots.resize(static_cast<size_t>(options.slots));
+  return state;
+}
+
+void State::describe(CallShape &call) const {
+  call.stateChunk = shape.stateChunk;
+  for (auto index : {Symbols::Slots, Symbols::Context, Symbols::Depth})
+    call.symbols[index] = shape.symbols[index];
+}
+
+Status State::checkSlot(int64_t slot) const {
+  if (slot >= 0 && slot < slotCount())
+    return Status();
+  return failure(HYB_OUT_OF_RANGE,
+                 "slot %" PRId64 " does not exist, the state has %" PRId64
+                 "; create it with more slots",
+                 slot, slotCount());
+}
+
+Status State::checkExtend(const hyb_batch &batch) const {
+  std::vector<bool> used(slots.size());
+  for (int64_t i = 0; i < batch.segment_count; ++i) {
+    const hyb_segment &segment = batch.segments[i];
+    HYB_TRY(checkSlot(segment.slot));
+    if (used[static_cast<size_t>(segment.slot)])
+      return failure(HYB_INVALID_ARGUMENT,
+                     "segment %" PRId64 " uses slot %" PRId64
+                     " a second time; give every segment a slot of its own",
+                     i, segment.slot);
+    used[static_cast<size_t>(segment.slot)] = true;
+    int64_t context = shape.symbols[Symbols::Context];
+    if (segment.length > context - length(segment.slot))
+      return failure(HYB_OUT_OF_RANGE,
+                     "slot %" PRId64 " holds %" PRId64 " tokens and %" PRId64
+                     " more exceed its context of %" PRId64
+                     "; create the state with a longer context",
+                     segment.slot, length(segment.slot), segment.length,
+                     context);
+  }
+  return Status();
+}
+
+void State::copyOut(int64_t slot, bool all, std::vector<char> &content) const {
+  content.clear();
+  for (const Piece &piece : pieces)
+    if (all || !piece.rowPerToken)
+      content.insert(content.end(), place(piece, slot),
+                     place(piece, slot) + piece.slotBytes);
+}
+
+void State::copyIn(int64_t slot, bool all, const std::vector<char> &content) {
+  const char *next = content.data();
+  for (const Piece &piece : pieces)
+    if (all || !piece.rowPerToken) {
+      std::memcpy(place(piece, slot), next,
+                  static_cast<size_t>(piece.slotBytes));
+      next += piece.slotBytes;
+    }
+}
+
+Status State::remember(const std::vector<SegmentRows> &segments) {
+  if (shape.symbols[Symbols::Depth] == 0)
+    return Status();
+  for (const SegmentRows &segment : segments) {
+    Slot &slot = at(segment.slot);
+    // The copy that the last call made unneeded gives its memory to this one.
+    Checkpoint checkpoint;
+    if (slot.checkpoints.size() > 1 &&
+        slot.checkpoints[1].position <=
+            slot.length - shape.symbols[Symbols::Depth]) {
+      checkpoint = std::move(slot.checkpoints.front());
+      slot.checkpoints.pop_front();
+      slot.history.erase(
+          slot.history.begin(),
+          slot.history.begin() +
+              (slot.checkpoints.front().position - checkpoint.position));
+    }
+    checkpoint.position = slot.length;
+    copyOut(segment.slot, /*all=*/false, checkpoint.content);
+    slot.checkpoints.push_back(std::move(checkpoint));
+  }
+  return Status();
+}
+
+void State::advance(const std::vector<SegmentRows> &segments,
+                    const int32_t *ids) {
+  for (const SegmentRows &segment : segments) {
+    Slot &slot = at(segment.slot);
+    slot.length += segment.length;
+    if (shape.symbols[Symbols::Depth] > 0)
+      slot.history.insert(slot.history.end(), ids, ids + segment.length);
+    ids += segment.length;
+  }
+}
+
+Status State::reset(int64_t slot) {
+  HYB_TRY(checkSlot(slot));
+  // Rows of a cache are never read before they are written.
+  for (const Piece &piece : pieces)
+    if (!piece.rowPerToken)
+      std::memset(place(piece, slot), 0, static_cast<size_t>(piece.slotBytes));
+  at(slot) = Slot();
+  return Status();
+}
+
+Status State::fork(int64_t from, int64_t to) {
+  HYB_TRY(checkSlot(from));
+  HYB_TRY(checkSlot(to));
+  if (from == to)
+    return Status();
+  for (const Piece &piece : pieces)
+    std::memcpy(place(piece, to), place(piece, from),
+                static_cast<size_t>(piece.slotBytes));
+  at(to) = at(from);
+  return Status();
+}
+
+Status State::rollback(Context &context, int64_t slotIndex, int64_t tokens) {
+  HYB_TRY(checkSlot(slotIndex));
+  Slot &slot = at(slotIndex);
+  int64_t depth = shape.symbols[Symbols::Depth];
+  if (tokens < 0 || tokens > depth || tokens > slot.length)
+    return failure(HYB_OUT_OF_RANGE,
+                   "cannot take back %" PRId64 " of %" PRId64
+                   " tokens: the state has rollback depth %" PRId64
+                   "; create it with a larger one or restore a snapshot",
+                   tokens, slot.length, depth);
+  if (tokens == 0)
+    return Status();
+  int64_t target = slot.length - tokens;
+  if (slot.checkpoints.empty() || slot.checkpoints.front().position > target)
+    return failure(HYB_OUT_OF_RANGE,
+                   "cannot take back %" PRId64 " tokens: slot %" PRId64
+                   " was loaded from a file after token %" PRId64
+                   "; restore a snapshot",
+                   tokens, slotIndex, target);
+  int64_t first = slot.checkpoints.front().position;
+  while (slot.checkpoints.back().position > target)
+    slot.checkpoints.pop_back();
+  Checkpoint checkpoint = std::move(slot.checkpoints.back());
+  slot.checkpoints.pop_back();
+  auto begin = slot.history.begin() + (checkpoint.position - first);
+  std::vector<int32_t> again(begin, slot.history.begin() + (target - first));
+  slot.history.erase(begin, slot.history.end());
+  copyIn(slotIndex, /*all=*/false, checkpoint.content);
+  slot.length = checkpoint.position;
+  if (again.empty()) {
+    slot.checkpoints.push_back(std::move(checkpoint));
+    return Status();
+  }
+  hyb_segment segment = {static_cast<int64_t>(again.size()), slotIndex};
+  hyb_batch batch = {};
+  batch.ids = again.data();
+  batch.tokens = segment.length;
+  batch.segments = &segment;
+  batch.segment_count = 1;
+  const float *ignored;
+  Status status = context.extend(*this, batch, HYB_LOGITS_LAST, &ignored);
+  if (!status.ok())
+    HYB_TRY(reset(slotIndex));
+  return status;
+}
+
+} // namespace hyb::rt

@@ -1,0 +1,127 @@
+//===- StateFile.cpp -----------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Copies of slots: snapshots in memory, and `.safetensors` files with one
+// tensor per state, named by its path and shaped as in one slot.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/State.h"
+#include "io/Safetensors.h"
+
+#include <cinttypes>
+
+namespace hyb::rt {
+
+namespace {
+
+std::string hexadecimal(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016" PRIx64, value);
+  return text;
+}
+
+/// A non-negative integer of the metadata, or nothing.
+std::optional<int64_t> metadataNumber(const SafetensorsView &view,
+                                      const char *key) {
+  auto it = view.metadata().find(key);
+  if (it == view.metadata().end() || it->second.empty() ||
+      it->second.size() > 18 ||
+      it->second.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return std::stoll(it->second);
+}
+
+} // namespace
+
+Result<Snapshot> State::snapshot(int64_t slot) const {
+  HYB_TRY(checkSlot(slot));
+  const Slot &source = slots[static_cast<size_t>(slot)];
+  Snapshot result;
+  result.length = source.length;
+  result.checkpoints = source.checkpoints;
+  result.history = source.history;
+  copyOut(slot, /*all=*/true, result.content);
+  for (const Piece &piece : pieces)
+    result.slotBytes.push_back(piece.slotBytes);
+  return result;
+}
+
+Status State::restore(int64_t slot, const Snapshot &snapshot) {
+  HYB_TRY(checkSlot(slot));
+  std::vector<int64_t> slotBytes;
+  for (const Piece &piece : pieces)
+    slotBytes.push_back(piece.slotBytes);
+  if (slotBytes != snapshot.slotBytes ||
+      snapshot.length > shape.symbols[Symbols::Context])
+    return failure(HYB_MISMATCH,
+                   "snapshot of %zu bytes is of another kind of state; create "
+                   "both states with the same context, chunk and rollback "
+                   "depth",
+                   snapshot.content.size());
+  copyIn(slot, /*all=*/true, snapshot.content);
+  at(slot).length = snapshot.length;
+  at(slot).checkpoints = snapshot.checkpoints;
+  at(slot).history = snapshot.history;
+  return Status();
+}
+
+Status State::save(int64_t slot, const std::string &path) const {
+  HYB_TRY(checkSlot(slot));
+  std::vector<TensorToWrite> tensors;
+  for (size_t i = 0; i < pieces.size(); ++i)
+    tensors.push_back({model->stateTable().states[i].path, DType::F32,
+                       pieces[i].slotShape, place(pieces[i], slot)});
+  return writeSafetensors(path, tensors,
+                          {{"format", "hybridc state"},
+                           {"model", model->meta().name},
+                           {"tables", hexadecimal(model->fingerprint())},
+                           {"length", std::to_string(length(slot))}});
+}
+
+Status State::load(int64_t slot, const std::string &path) {
+  HYB_TRY(checkSlot(slot));
+  HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
+  const SafetensorsView &view = file.view;
+  auto tables = view.metadata().find("tables");
+  if (tables == view.metadata().end() ||
+      tables->second != hexadecimal(model->fingerprint()))
+    return failure(
+        HYB_MISMATCH,
+        "%s: not a state of model %s; save it with the same artefact",
+        path.c_str(), model->meta().name.c_str());
+  std::optional<int64_t> fileLength = metadataNumber(view, "length");
+  int64_t context = shape.symbols[Symbols::Context];
+  if (!fileLength || *fileLength > context)
+    return failure(HYB_MISMATCH,
+                   "%s: holds %" PRId64
+                   " tokens, the state has context %" PRId64
+                   "; create it with a longer context",
+                   path.c_str(), fileLength.value_or(-1), context);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const std::string &name = model->stateTable().states[i].path;
+    const TensorEntry *entry = view.find(name);
+    if (!entry || entry->type != DType::F32 ||
+        entry->shape != pieces[i].slotShape)
+      return failure(HYB_MISMATCH,
+                     "%s: %s has shape %s, the state has %s; create the state "
+                     "with the context, chunk and rollback depth of the file",
+                     path.c_str(), name.c_str(),
+                     entry ? shapeText(entry->shape).c_str() : "none",
+                     shapeText(pieces[i].slotShape).c_str());
+  }
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    Bytes data = view.data(*view.find(model->stateTable().states[i].path));
+    std::memcpy(place(pieces[i], slot), data.data, data.size);
+  }
+  at(slot) = Slot();
+  at(slot).length = *fileLength;
+  return Status();
+}
+
+} // namespace hyb::rt

@@ -1,0 +1,24 @@
+//===- Initialise.h - First values of parameters ----------------*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_RUNTIME_TRAIN_INITIALISE_H
+#define HYBRID_RUNTIME_TRAIN_INITIALISE_H
+
+#include "core/Tables.h"
+
+namespace hyb::rt {
+
+/// Fills `parameters`, laid out by the table. A number depends on the seed, the
+/// parameter's path and the element alone, so it does not change when layers
+/// are added elsewhere.
+void initialiseParameters(const ParameterTable &table, uint64_t seed,
+                          float *parameters);
+
+} // namespace hyb::rt
+
+#endif // HYBRID_RUNTIME_TRAIN_INITIALISE_H

@@ -1,0 +1,174 @@
+//===- Trainer.cpp -------------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "train/Trainer.h"
+
+#include <cmath>
+
+namespace hyb::rt {
+
+namespace {
+
+/// Places in the `scalars` buffer of the entry `update`.
+enum Scalar {
+  LearningRate,
+  Beta1,
+  Beta2,
+  Epsilon,
+  WeightDecay,
+  ClipNorm,
+  BiasCorrection1,
+  BiasCorrection2,
+  GradientScale,
+  GradientNorm,
+  StepTaken,
+  ScalarCount = 16
+};
+
+constexpr const char *kMoment1 = "moment1:";
+constexpr const char *kMoment2 = "moment2:";
+
+} // namespace
+
+Result<std::unique_ptr<Trainer>>
+Trainer::create(Context &context, const hyb_trainer_options &options) {
+  auto inside = [](float value, float high) {
+    return value >= 0 && value < high;
+  };
+  if (!inside(options.beta1, 1) || !inside(options.beta2, 1) ||
+      !inside(options.epsilon, INFINITY) || options.epsilon == 0 ||
+      !inside(options.weight_decay, INFINITY) ||
+      !inside(options.clip_norm, INFINITY))
+    return failure(HYB_INVALID_ARGUMENT,
+                   "optimiser has beta1 %g, beta2 %g, epsilon %g, weight decay "
+                   "%g, clip norm %g; the betas are below 1, epsilon is "
+                   "positive, and none is negative",
+                   static_cast<double>(options.beta1),
+                   static_cast<double>(options.beta2),
+                   static_cast<double>(options.epsilon),
+                   static_cast<double>(options.weight_decay),
+                   static_cast<double>(options.clip_norm));
+  for (const char *name : {"backward", "update"})
+    HYB_TRY(context.model().entry(name).status());
+  std::unique_ptr<Trainer> trainer(new Trainer(context, options));
+  int64_t bytes = context.model().parameterTable().elements * kElementBytes;
+  HYB_ASSIGN(trainer->gradients, Memory::allocate(bytes));
+  HYB_ASSIGN(trainer->moment1, Memory::allocate(bytes));
+  HYB_ASSIGN(trainer->moment2, Memory::allocate(bytes));
+  return trainer;
+}
+
+Status Trainer::accumulate(const hyb_batch &batch, double *loss,
+                           double *weight) {
+  const float *losses;
+  HYB_TRY(context.backward(batch, gradients.floats(), &losses));
+  double lossSum = 0, weightSum = 0;
+  for (int64_t i = 0; i < batch.tokens; ++i) {
+    lossSum += losses[i];
+    if (batch.labels[i] != kIgnoreLabel)
+      weightSum += batch.weights ? batch.weights[i] : 1.0f;
+  }
+  accumulatedWeight += weightSum;
+  if (loss)
+    *loss = lossSum;
+  if (weight)
+    *weight = weightSum;
+  return Status();
+}
+
+void Trainer::clearGradients() {
+  // On all threads: a flat buffer is as large as the model.
+  char *bytes = static_cast<char *>(gradients.data());
+  int64_t size = gradients.bytes();
+  ThreadPool &threads = context.model().runtime().threads();
+  threads.run([&](int thread) {
+    int64_t begin = size / 64 * thread / threads.size() * 64;
+    int64_t end = thread + 1 == threads.size()
+                      ? size
+                      : size / 64 * (thread + 1) / threads.size() * 64;
+    std::memset(bytes + begin, 0, static_cast<size_t>(end - begin));
+  });
+  accumulatedWeight = 0;
+}
+
+Status Trainer::update(float learningRate, hyb_update *result) {
+  if (!(learningRate >= 0) || !std::isfinite(learningRate))
+    return failure(HYB_INVALID_ARGUMENT,
+                   "learning rate is %g; give a finite number that is not "
+                   "negative",
+                   static_cast<double>(learningRate));
+  hyb_update report = {};
+  report.weight = accumulatedWeight;
+  report.skipped = 1;
+  // No row had a label: there is no mean to take a gradient of.
+  if (accumulatedWeight > 0) {
+    double t = static_cast<double>(steps + 1);
+    float scalars[ScalarCount] = {};
+    scalars[LearningRate] = learningRate;
+    scalars[Beta1] = options.beta1;
+    scalars[Beta2] = options.beta2;
+    scalars[Epsilon] = options.epsilon;
+    scalars[WeightDecay] = options.weight_decay;
+    scalars[ClipNorm] = options.clip_norm;
+    scalars[BiasCorrection1] =
+        static_cast<float>(1 - std::pow(static_cast<double>(options.beta1), t));
+    scalars[BiasCorrection2] =
+        static_cast<float>(1 - std::pow(static_cast<double>(options.beta2), t));
+    scalars[GradientScale] = static_cast<float>(1 / accumulatedWeight);
+    HYB_TRY(context.update(gradients.floats(), moment1.floats(),
+                           moment2.floats(), scalars));
+    report.gradient_norm = static_cast<double>(scalars[GradientNorm]);
+    report.skipped = scalars[StepTaken] == 1.0f ? 0 : 1;
+    steps += report.skipped ? 0 : 1;
+  }
+  report.step = steps;
+  clearGradients();
+  if (result)
+    *result = report;
+  return Status();
+}
+
+Status Trainer::save(const std::string &path,
+                     std::map<std::string, std::string> metadata) const {
+  const Model &model = context.model();
+  std::vector<TensorToWrite> tensors;
+  auto append = [&](const std::string &prefix, const float *flat) {
+    for (const ParameterInfo &info : model.parameterTable().parameters)
+      tensors.push_back({prefix + info.path,
+                         DType::F32,
+                         {info.shape.begin(), info.shape.end()},
+                         flat + info.offset});
+  };
+  append("", model.parameters());
+  append(kMoment1, moment1.floats());
+  append(kMoment2, moment2.floats());
+  metadata["format"] = "hybridc checkpoint";
+  metadata["model"] = model.meta().name;
+  metadata["optimiser_step"] = std::to_string(steps);
+  return writeSafetensors(path, tensors, metadata);
+}
+
+Status Trainer::load(const SafetensorsView &view) {
+  const ParameterTable &table = context.model().parameterTable();
+  auto step = view.metadata().find("optimiser_step");
+  if (step == view.metadata().end() || step->second.empty() ||
+      step->second.size() > 15 ||
+      step->second.find_first_not_of("0123456789") != std::string::npos)
+    return failure(HYB_MISMATCH,
+                   "not a checkpoint: its metadata has no "
+                   "optimiser_step; start from it as weights instead");
+  // Each part is checked whole before it is copied; the parameters come last,
+  // so that a bad file leaves them alone.
+  HYB_TRY(copyParameters(view, table, kMoment1, moment1.floats()));
+  HYB_TRY(copyParameters(view, table, kMoment2, moment2.floats()));
+  HYB_TRY(copyParameters(view, table, "", context.model().parameters()));
+  steps = std::stoll(step->second);
+  return Status();
+}
+
+} // namespace hyb::rt
