@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
   std::string error;
   auto file = mlir::openInputFile(options.inputPath, &error);
   if (!file) {
-    llvm::errs() << "hybridc: " << error << "\n";
+    llvm::errs() << "hybridc: error: " << error << "\n";
     return static_cast<int>(Outcome::BadInput);
   }
   llvm::SourceMgr sources;
