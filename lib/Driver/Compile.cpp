@@ -103,6 +103,12 @@ Outcome Compiler::runPhase(Phase phase, ModuleOp module) {
 // Output
 //===----------------------------------------------------------------------===//
 
+/// An error that has no place in the spec.
+static Outcome fail(const Twine &message) {
+  llvm::errs() << "hybridc: error: " << message << "\n";
+  return Outcome::BadInput;
+}
+
 Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
   if (options.dumpFolder.empty())
     return Outcome::Ok;
@@ -120,8 +126,7 @@ Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
                            : writeFileAtomically(path, text);
   if (!error)
     return Outcome::Ok;
-  emitError(UnknownLoc::get(&context)) << llvm::toString(std::move(error));
-  return Outcome::BadInput;
+  return fail(llvm::toString(std::move(error)));
 }
 
 Outcome Compiler::write(StringRef bytes) {
@@ -130,10 +135,8 @@ Outcome Compiler::write(StringRef bytes) {
     llvm::outs().flush();
     return Outcome::Ok;
   }
-  if (llvm::Error error = writeFileAtomically(options.outputPath, bytes)) {
-    emitError(UnknownLoc::get(&context)) << llvm::toString(std::move(error));
-    return Outcome::BadInput;
-  }
+  if (llvm::Error error = writeFileAtomically(options.outputPath, bytes))
+    return fail(llvm::toString(std::move(error)));
   return Outcome::Ok;
 }
 
@@ -155,10 +158,8 @@ static constexpr llvm::StringLiteral builtLevels[] = {"x86-64", "x86-64-v3",
 Outcome Compiler::checkTargets() {
   auto refuse = [&](StringRef what, StringRef given,
                     ArrayRef<llvm::StringLiteral> known) {
-    emitError(UnknownLoc::get(&context))
-        << what << " '" << given << "' is not built in; this hybridc has: "
-        << llvm::join(known, ", ");
-    return Outcome::BadInput;
+    return fail(what + " '" + given + "' is not built in; this hybridc has: " +
+                llvm::join(known, ", "));
   };
   for (StringRef target : options.targets)
     if (!llvm::is_contained(builtTargets, target))
@@ -207,10 +208,8 @@ Outcome Compiler::finish(ModuleOp module) {
   if (options.printMemoryPlan) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    if (llvm::Error error = printMemoryPlan(*plan, options.capacities, os)) {
-      emitError(UnknownLoc::get(&context)) << llvm::toString(std::move(error));
-      return Outcome::BadInput;
-    }
+    if (llvm::Error error = printMemoryPlan(*plan, options.capacities, os))
+      return fail(llvm::toString(std::move(error)));
     llvm::outs() << text;
     return Outcome::Ok;
   }

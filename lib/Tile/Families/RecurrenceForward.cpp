@@ -59,7 +59,7 @@ static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
 // Forward
 //===----------------------------------------------------------------------===//
 
-static Value walkChunks(Kernel &k, Value from, Value to, Value state, Value output) {
+Value recurrence::walkChunks(Kernel &k, Value from, Value to, Value state, Value output) {
   Equations &eq = k.equations;
   auto body = [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Chunk chunk = k.loadChunk(row, to, /*withQuery=*/bool(output));

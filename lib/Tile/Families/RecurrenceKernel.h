@@ -24,6 +24,10 @@ public:
   /// An activation [tokens, sizes...]: contiguous but for the stride of a token,
   /// so that a slice of a wider buffer is taken as it is.
   void activation(ArrayRef<int64_t> sizes);
+  /// A parameter or its gradient.
+  void weight(ArrayRef<int64_t> sizes) {
+    list.push_back(KernelBuilder::viewType(context, sizes));
+  }
   /// A contiguous buffer [?, sizes...].
   void buffer(ArrayRef<int64_t> sizes);
   /// Segment table and token segments.
@@ -96,6 +100,10 @@ public:
 private:
   unsigned nextView = 0;
 };
+
+/// Carries the state over the chunks of the rows [from, to) and gives the state
+/// after them. A null `output` asks for no outputs.
+Value walkChunks(Kernel &kernel, Value from, Value to, Value state, Value output);
 
 } // namespace hybrid::tile::recurrence
 

@@ -205,6 +205,13 @@ private:
 };
 } // namespace
 
+static void interpretOrFail(ProgramOp program, ArrayRef<HostView> views, const Call &call,
+                            Arithmetic arithmetic) {
+  InterpreterOptions options;
+  options.arithmetic = arithmetic;
+  EXPECT_TRUE(succeeded(interpret(program, views, symbolsOf(call), options)));
+}
+
 HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call, Arithmetic arithmetic) {
   Built built(build, call.shape);
   HostBuffer output = activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
@@ -212,9 +219,7 @@ HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call, Arithmetic ar
   if (call.shape.hasState)
     views.add(call.state);
   views.add(output);
-  InterpreterOptions options;
-  options.arithmetic = arithmetic;
-  EXPECT_TRUE(succeeded(interpret(built.program, views.list, symbolsOf(call), options)));
+  interpretOrFail(built.program, views.list, call, arithmetic);
   EXPECT_TRUE(output.tailIsIntact());
   return output;
 }
@@ -231,6 +236,37 @@ static Gradients noGradients(const Call &call, double fill) {
   auto like = [&](const HostBuffer &buffer) { return HostBuffer(buffer.shape(), fill); };
   return {like(call.query), like(call.key),  like(call.value),
           like(call.decay), like(call.beta), like(call.state)};
+}
+
+HostBuffer hybrid::tile::test::runSplit(Call &call, Arithmetic arithmetic) {
+  const RecurrenceShape &shape = call.shape;
+  Built summary(buildRecurrenceSummary, shape), combine(buildRecurrenceCombine, shape),
+      apply(buildRecurrenceApply, shape);
+  int64_t rows = evaluate(recurrencePartRows(&summary.context, shape), symbolsOf(call));
+  SmallVector<int64_t> mapSizes = {rows};
+  llvm::append_range(mapSizes, recurrencePartMap(shape));
+  HostBuffer maps(mapSizes, kNaN);
+  HostBuffer increments({rows, shape.heads, shape.keyDim, shape.valueDim}, kNaN);
+  HostBuffer states = increments;
+  HostBuffer output = activation(call.tokens(), {shape.heads, shape.valueDim});
+
+  Views summaryViews(call);
+  summaryViews.add(maps);
+  summaryViews.add(increments);
+  interpretOrFail(summary.program, summaryViews.list, call, arithmetic);
+
+  Views operands(call);
+  SmallVector<HostView> combineViews = {operands.list[3], operands.list[4], maps.view(),
+                                        increments.view()};
+  if (shape.hasState)
+    combineViews.push_back(call.state.view());
+  combineViews.push_back(states.view());
+  interpretOrFail(combine.program, combineViews, call, arithmetic);
+
+  operands.add(states);
+  operands.add(output);
+  interpretOrFail(apply.program, operands.list, call, arithmetic);
+  return output;
 }
 
 Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmetic) {
@@ -260,9 +296,7 @@ Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmeti
   }
   for (HostBuffer &workspace : workspaces)
     views.add(workspace);
-  InterpreterOptions options;
-  options.arithmetic = arithmetic;
-  EXPECT_TRUE(succeeded(interpret(built.program, views.list, symbolsOf(call), options)));
+  interpretOrFail(built.program, views.list, call, arithmetic);
   return gradients;
 }
 

@@ -68,6 +68,8 @@ using Arithmetic = InterpreterOptions::Arithmetic;
 
 /// Runs a forward or step program; `call.state` is updated.
 HostBuffer run(BuildProgram build, Call &call, Arithmetic arithmetic = Arithmetic::f64);
+/// The same function by summary, combine and apply.
+HostBuffer runSplit(Call &call, Arithmetic arithmetic = Arithmetic::f64);
 Gradients runBackward(const Call &call, Arithmetic arithmetic = Arithmetic::f64);
 
 /// The definition: token by token in double precision, per output position when

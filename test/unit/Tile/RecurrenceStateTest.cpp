@@ -182,3 +182,22 @@ TEST(RecurrenceWindow, GoldenValues) {
     for (int64_t j = 0; j < 2; ++j)
       EXPECT_NEAR(output({row.t, 0, j}), row.o[j], 1e-6) << "t = " << row.t;
 }
+
+//===----------------------------------------------------------------------===//
+// Segments split over programs
+//===----------------------------------------------------------------------===//
+
+TEST_P(RecurrenceState, SummaryCombineApplyIsOneWalk) {
+  RecurrenceShape s = shape();
+  s.chunk = 16;
+  s.part = 32;
+  s.heads = 2;
+  s.hasState = true;
+  Call call(s, {{97, 2}, {0, 0}, {32, 3}, {5, 1}}, 4);
+  fill(call, {GateKind::Mixed, {}, 3});
+  HostBuffer finalState = call.state;
+  HostBuffer expected = define(call, &finalState);
+  HostBuffer output = runSplit(call);
+  EXPECT_LE(difference(output, expected, call), kExact);
+  EXPECT_LE(difference(call.state, finalState), kExact);
+}

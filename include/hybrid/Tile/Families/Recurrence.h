@@ -78,6 +78,10 @@ struct RecurrenceShape {
   /// Tokens per chunk; 0 takes `defaultChunk`.
   int64_t chunk = 0;
 
+  /// Tokens per part when a segment is split over programs (summary, combine,
+  /// apply); a multiple of the chunk.
+  int64_t part = 1024;
+
   static constexpr int64_t kMaxDim = 512;
 
   int64_t defaultChunk() const { return decay == RecurrenceDecay::PerChannel ? 16 : 64; }
@@ -121,6 +125,33 @@ ProgramOp buildRecurrenceBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                   const RecurrenceShape &shape);
 llvm::SmallVector<RecurrenceWorkspace>
 recurrenceBackwardWorkspaces(mlir::MLIRContext *context, const RecurrenceShape &shape);
+
+//===----------------------------------------------------------------------===//
+// A segment split over programs
+//===----------------------------------------------------------------------===//
+//
+// A range of tokens maps the state affinely, S ↦ M S + Δ: M is diagonal for the
+// additive update and [K, K] for the delta rule. `summary` gives (M, Δ) of every
+// part, `combine` the state before every part, `apply` the outputs of all parts
+// at once. Part i of segment s, which begins at row b, has the row
+// ⌊b / part⌋ + s + i of the part buffers; there are `recurrencePartRows` of them.
+
+mlir::AffineMap recurrencePartRows(mlir::MLIRContext *context, const RecurrenceShape &shape);
+/// Sizes of a row of M: [heads, 1 or K] (a decay) or [heads, K, K]. Δ and the
+/// states are [heads, K, V].
+llvm::SmallVector<int64_t> recurrencePartMap(const RecurrenceShape &shape);
+
+/// Arguments: the operands of forward up to [beta]; M, Δ.
+ProgramOp buildRecurrenceSummary(mlir::OpBuilder &builder, mlir::Location loc,
+                                 const RecurrenceShape &shape);
+/// Arguments: segment table, token segments, M, Δ, [state, in place]; states
+/// before the parts.
+ProgramOp buildRecurrenceCombine(mlir::OpBuilder &builder, mlir::Location loc,
+                                 const RecurrenceShape &shape);
+/// Arguments: the operands of forward up to [beta], states before the parts;
+/// output.
+ProgramOp buildRecurrenceApply(mlir::OpBuilder &builder, mlir::Location loc,
+                               const RecurrenceShape &shape);
 
 } // namespace hybrid::tile
 

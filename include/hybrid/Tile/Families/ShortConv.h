@@ -1,0 +1,53 @@
+//===- ShortConv.h - tile programs of the short convolution -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Depthwise causal convolution along the tokens of a segment, per channel c and
+// with K taps:
+//
+//     y_t[c] = Σ_{i < K} w[c, i] · x_{t−K+1+i}[c]
+//
+// Rows before the segment's begin come from the state (the last K − 1 inputs,
+// newest last), or are zero. Adjoint:
+//
+//     dx_t[c]  = Σ_i w[c, i] · dy_{t+K−1−i}[c]        inside the segment
+//     dw[c, i] = Σ_t dy_t[c] · x_{t−K+1+i}[c]          in token order
+//
+// Layouts: x, y [tokens, channels], w [channels, K], state [slots, K − 1, channels].
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_FAMILIES_SHORTCONV_H
+#define HYBRID_TILE_FAMILIES_SHORTCONV_H
+
+#include "hybrid/Tile/TileOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+
+namespace hybrid::tile {
+
+struct ShortConvShape {
+  /// A multiple of 8.
+  int64_t channels = 64;
+  /// Taps, 2 to 8.
+  int64_t kernel = 4;
+  /// Forward: the last inputs are read and written in place.
+  bool hasState = false;
+
+  mlir::LogicalResult verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
+};
+
+/// Arguments: x, w, segment table, token segments, [state, in place]; y.
+ProgramOp buildShortConvForward(mlir::OpBuilder &builder, mlir::Location loc,
+                                const ShortConvShape &shape);
+
+/// Arguments: x, w, segment table, token segments, dy; dx, dw. Takes no state.
+ProgramOp buildShortConvBackward(mlir::OpBuilder &builder, mlir::Location loc,
+                                 const ShortConvShape &shape);
+
+} // namespace hybrid::tile
+
+#endif // HYBRID_TILE_FAMILIES_SHORTCONV_H
