@@ -12,6 +12,7 @@
 #include "hybrid/Graph/Passes.h"
 #include "hybrid/Hybrid/HybridDialect.h"
 #include "hybrid/Plan/Passes.h"
+#include "hybrid/Report/Passes.h"
 #include "hybrid/Schedule/Passes.h"
 #include "hybrid/Stack/Passes.h"
 #include "hybrid/Target/CPU/Passes.h"
@@ -35,6 +36,7 @@ void hybrid::registerAllHybridPasses() {
   registerHybridSchedulePasses();
   registerHybridTilePasses();
   registerHybridPlanPasses();
+  registerHybridReportPasses();
   registerHybridTargetCPUPasses();
   registerHybridTargetNVPTXPasses();
 }

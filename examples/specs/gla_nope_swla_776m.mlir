@@ -1,0 +1,12 @@
+// gla_nope run beyond its training length: the recurrence keeps a history of the
+// trained 4096 tokens and the NoPE logits grow with log n. Weights of
+// gla_nope_776m fit.
+hybrid.model @gla_nope_swla_776m vocab(128256) width(1536) layers(12) trained(4096) {
+  hybrid.mix ratio(3 : 1) {
+    hybrid.swla window(4096) stride(1024) {
+      hybrid.gla heads(4) head_dim(192) value_dim(384)
+    }
+    hybrid.softmax heads(12) head_dim(128) position(nope) logit_scale(log_n)
+  }
+  hybrid.mlp swiglu(5376)
+}

@@ -1,0 +1,23 @@
+//===- Passes.h - passes of the room 'report' -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_REPORT_PASSES_H
+#define HYBRID_REPORT_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace hybrid {
+
+#define GEN_PASS_DECL
+#include "hybrid/Report/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "hybrid/Report/Passes.h.inc"
+
+} // namespace hybrid
+
+#endif // HYBRID_REPORT_PASSES_H
