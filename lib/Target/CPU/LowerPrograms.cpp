@@ -306,6 +306,10 @@ struct LowerProgramsPass
     DotFunctions dots(getOperation());
     for (auto program :
          llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>())) {
+      // Names are for schedules; scalar copies of named ops leave the program.
+      program.walk([](Operation *op) {
+        op->removeDiscardableAttr(tile::TileDialect::kNameAttr);
+      });
       if (failed(ProgramLowering(program, *wanted, dots).run()))
         return signalPassFailure();
       program.erase();
