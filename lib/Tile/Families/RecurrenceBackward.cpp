@@ -141,7 +141,7 @@ Value Backward::record(const Stretch &stretch, Value state) {
     Value place = e.add(stretch.workspaceRow, e.div(e.sub(row, stretch.from), chunkSize));
     Chunk chunk = k.loadChunk(row, stretch.to, /*withQuery=*/false);
     keep(carried[0], states, place);
-    Value inverse = shape.isDelta() ? k.equations.inverse(chunk) : Value();
+    Value inverse = shape.isDelta() ? k.equations.inverse(chunk, k.equations.scores(chunk)) : Value();
     Value update = k.equations.updates(chunk, inverse, carried[0]);
     if (shape.isDelta()) {
       keep(inverse, inverses, place);

@@ -31,9 +31,16 @@ Value Emitter::with(Value x, Value y, Binary op) {
   return (this->*op)(x, y);
 }
 
+Value Emitter::select(Value mask, Value x, Value y) {
+  if (!isa<RankedTensorType>(x.getType()))
+    return KernelBuilder::select(mask, x, y);
+  SmallVector<int64_t> shape = commonShape(shapeOf(mask), commonShape(shapeOf(x), shapeOf(y)));
+  return KernelBuilder::select(broadcast(mask, shape), broadcast(x, shape), broadcast(y, shape));
+}
+
 Value Emitter::masked(Value mask, Value x) {
   SmallVector<int64_t> shape = commonShape(shapeOf(mask), shapeOf(x));
-  return select(broadcast(mask, shape), broadcast(x, shape), zeros(shape));
+  return select(mask, x, zeros(shape));
 }
 
 Value Emitter::scaled(Value x, double factor) {

@@ -36,6 +36,8 @@ public:
   Value lt(Value x, Value y) { return with(x, y, &KernelBuilder::lt); }
   Value le(Value x, Value y) { return with(x, y, &KernelBuilder::le); }
   Value eq(Value x, Value y) { return with(x, y, &KernelBuilder::eq); }
+  /// On tiles the mask is stretched too.
+  Value select(Value mask, Value x, Value y);
   /// `x` where the mask holds, else 0.
   Value masked(Value mask, Value x);
   Value scaled(Value x, double factor);

@@ -17,23 +17,37 @@
 
 #include "RecurrenceEmitter.h"
 #include "hybrid/Tile/Families/Recurrence.h"
+#include <functional>
 
 namespace hybrid::tile::recurrence {
 
 /// What the gates g of a chunk give; all null without decay. Kg is 1 or K.
 struct Gates {
-  Value pairs;     ///< W: e^{G_t − G_m} for t ≥ m, else 0; [C, C], per channel [C, C, K]
   Value fromStart; ///< e^{G_t} [C, Kg]
   Value toEnd;     ///< e^{G_C − G_t} [C, Kg]
   Value total;     ///< e^{G_C} as a column [Kg, 1], the shape that scales state rows
 };
+
+/// One row of an operand of the chunk, [1, width], at an `index` counted from its
+/// first row.
+using RowOf = std::function<Value(Value index)>;
 
 struct Chunk {
   Value query; ///< s·Q [C, K]; null where no output is wanted
   Value key;   ///< K [C, K]
   Value value; ///< V [C, V]
   Value beta;  ///< β [C, 1]; null is 1
+  Value decay; ///< g [C, Kg]; null without decay
   Gates gates;
+  RowOf queryRow, keyRow, decayRow;
+};
+
+/// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal included.
+struct Scores {
+  Value query; ///< B(s Q)
+  Value key;   ///< B(k)
+  /// W, e^{G_t − G_m} for t ≥ m and else 0; null but for one decay per head.
+  Value pairs;
 };
 
 /// What the adjoint needs of the forward pass.
@@ -56,13 +70,13 @@ public:
   Equations(Emitter &emit, const RecurrenceShape &shape) : e(emit), shape(shape) {}
 
   Gates gates(Value logDecay);
-  /// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal included.
-  Value scores(Value x, Value key, const Gates &gates);
+  /// B(s Q) where the chunk has queries, B(k) for the delta rule.
+  Scores scores(const Chunk &chunk);
   /// T of the delta rule.
-  Value inverse(const Chunk &chunk);
+  Value inverse(const Chunk &chunk, const Scores &scores);
   /// N: what each token adds to the state, by its key.
   Value updates(const Chunk &chunk, Value inverse, Value state);
-  Value outputs(const Chunk &chunk, Value updates, Value state);
+  Value outputs(const Chunk &chunk, const Scores &scores, Value updates, Value state);
   Value nextState(const Chunk &chunk, Value updates, Value state);
 
   /// Adjoint of `outputs` and `nextState` together. `dState` is the gradient of
@@ -70,11 +84,6 @@ public:
   ChunkGradient adjoint(const Chunk &chunk, const Saved &saved, Value dOutput, Value dState);
 
 private:
-  /// Gradients that arrive at B(s Q) and B(k), before masking; either may be null.
-  struct ScoreCotangent {
-    Value query, key;
-    Value queryScores, keyScores;
-  };
   /// What B passes on. The gate part is split in the terms a gate g_j of the pair
   /// (t, m) gets for m < j ≤ t.
   struct ScoreGradient {
@@ -88,18 +97,30 @@ private:
 
   DeltaGradient deltaAdjoint(const Chunk &chunk, const Saved &saved, Value keyScores,
                              Value dUpdates);
-  ScoreGradient scoreAdjoint(const Chunk &chunk, const ScoreCotangent &cotangent);
-  ScoreGradient scoreAdjointPerChannel(const Chunk &chunk, const ScoreCotangent &cotangent);
+  Value pairs(Value logDecay);
+  mlir::SmallVector<Value>
+  eachRow(const Chunk &chunk, ArrayRef<Value> initial,
+          llvm::function_ref<mlir::SmallVector<Value>(Value t, Value isRow, Value decays,
+                                                      mlir::ValueRange carried)>
+              row);
+  Scores scoresPerChannel(const Chunk &chunk);
+  /// `dQuery` and `dKey` are the gradients of B(s Q) and B(k); what stands above
+  /// the diagonal is not read. Either may be null.
+  ScoreGradient scoreAdjoint(const Chunk &chunk, const Scores &scores, Value dQuery, Value dKey);
+  ScoreGradient scoreAdjointPerChannel(const Chunk &chunk, Value dQuery, Value dKey);
   /// Gradient of g from its four ways into a chunk: pairs (`scores`), e^G
   /// (`fromStart`), e^{G_C − G} (`toEnd`) and e^{G_C} (`total`).
   Value gateAdjoint(const ScoreGradient &scores, Value fromStart, Value toEnd, Value total);
 
+  /// x + y, where a null x is 0.
+  Value sum(Value x, Value y) { return x ? e.add(x, y) : y; }
   /// factor ⊙ x, where a null factor is 1.
   Value times(Value factor, Value x) { return factor ? e.mul(factor, x) : x; }
   bool perChannel() const { return shape.decay == RecurrenceDecay::PerChannel; }
-  /// m < t (or m ≤ t) on [C, C], or on [C, C, 1].
-  Value earlier(int64_t rank = 2);
-  Value upTo(int64_t rank = 2);
+  /// Masks [C, C] over the pairs (t, m): m < t, m ≤ t, m = t.
+  Value earlier();
+  Value upTo();
+  Value onDiagonal();
 
   Emitter &e;
   const RecurrenceShape &shape;

@@ -63,10 +63,11 @@ Value recurrence::walkChunks(Kernel &k, Value from, Value to, Value state, Value
   Equations &eq = k.equations;
   auto body = [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Chunk chunk = k.loadChunk(row, to, /*withQuery=*/bool(output));
-    Value inverse = k.shape.isDelta() ? eq.inverse(chunk) : Value();
+    Scores scores = eq.scores(chunk);
+    Value inverse = k.shape.isDelta() ? eq.inverse(chunk, scores) : Value();
     Value updates = eq.updates(chunk, inverse, carried[0]);
     if (output)
-      k.storeRows(eq.outputs(chunk, updates, carried[0]), output, row, k.head, to);
+      k.storeRows(eq.outputs(chunk, scores, updates, carried[0]), output, row, k.head, to);
     return {eq.nextState(chunk, updates, carried[0])};
   };
   return k.e.loop(from, to, k.shape.chunkSize(), {state}, body)[0];

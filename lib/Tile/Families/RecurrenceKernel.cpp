@@ -183,7 +183,17 @@ Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
   if (shape.hasBeta())
     chunk.beta = loadBeta(row, limit);
   if (shape.hasDecay())
-    chunk.gates =
-        equations.gates(loadRows("load_decay", decay, row, head, shape.decayDim(), limit));
+    chunk.decay = loadRows("load_decay", decay, row, head, shape.decayDim(), limit);
+  chunk.gates = equations.gates(chunk.decay);
+
+  auto rowOf = [=](Value view, Value head, int64_t width, double scale) -> RowOf {
+    return [=](Value index) {
+      Value at = e.add(row, index);
+      return e.scaled(e.load(view, {at, head, zero}, {0, 2}, {1, width}, limit), scale);
+    };
+  };
+  chunk.keyRow = rowOf(key, kvHead, shape.keyDim, 1.0);
+  chunk.queryRow = rowOf(query, head, shape.keyDim, shape.scale);
+  chunk.decayRow = rowOf(decay, head, shape.decayDim(), 1.0);
   return chunk;
 }

@@ -74,7 +74,7 @@ static Value deltaMap(Kernel &k, const Part &part) {
   return e.loop(part.from, part.to, rows, identity,
                 [&](Value row, ValueRange carried) -> KernelBuilder::Values {
                   Chunk chunk = k.loadChunk(row, part.to, /*withQuery=*/false);
-                  Value inverse = k.equations.inverse(chunk);
+                  Value inverse = k.equations.inverse(chunk, k.equations.scores(chunk));
                   chunk.value = e.zeros({rows, K});
                   Value updates = k.equations.updates(chunk, inverse, carried[0]);
                   return {k.equations.nextState(chunk, updates, carried[0])};
