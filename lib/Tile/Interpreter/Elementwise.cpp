@@ -152,13 +152,18 @@ double Machine::round(Type type, double value) const {
   return narrow.convertToDouble();
 }
 
+/// A true i1 is all ones as a signed number; it is held as 1.
+static double numberOf(const APInt &value) {
+  if (value.getBitWidth() == 1)
+    return value.isOne();
+  return static_cast<double>(value.getSExtValue());
+}
+
 LogicalResult Machine::runConstant(Operation &op) {
   Attribute attr = cast<arith::ConstantOp>(op).getValue();
   Value result = op.getResult(0);
   if (auto integer = dyn_cast<IntegerAttr>(attr)) {
-    // A true i1 is all ones as a signed number; it is held as 1.
-    bool isBool = integer.getType().isInteger(1);
-    set(result, double(isBool ? integer.getValue().getZExtValue() : integer.getInt()));
+    set(result, numberOf(integer.getValue()));
     return success();
   }
   if (auto real = dyn_cast<FloatAttr>(attr)) {
@@ -178,9 +183,8 @@ LogicalResult Machine::runConstant(Operation &op) {
       elements.push_back(value.convertToDouble());
     }
   } else {
-    bool isBool = type.getElementType().isInteger(1);
     for (const APInt &value : dense.getValues<APInt>())
-      elements.push_back(double(isBool ? value.getZExtValue() : value.getSExtValue()));
+      elements.push_back(numberOf(value));
   }
   set(result, {type.getShape(), std::move(elements)});
   return success();

@@ -47,6 +47,7 @@ public:
 
   mlir::ImplicitLocOpBuilder &ops() { return b; }
   mlir::Value view(unsigned n) { return program.getViews()[n]; }
+  unsigned numViews() { return program.getViews().size(); }
 
   // Types.
   static mlir::Type viewType(mlir::MLIRContext *context, Shape shape);

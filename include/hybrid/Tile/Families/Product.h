@@ -1,0 +1,37 @@
+//===- Product.h - matrix products -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_FAMILIES_PRODUCT_H
+#define HYBRID_TILE_FAMILIES_PRODUCT_H
+
+#include "hybrid/Tile/TileOps.h"
+#include "mlir/IR/AffineExpr.h"
+
+namespace hybrid::tile {
+
+/// c[m, n] = Σ_k op(a)[m, k] op(b)[k, n], op being the transpose where asked.
+/// At most one of `rows` and `depth` is ShapedType::kDynamic.
+struct ProductShape {
+  int64_t rows = mlir::ShapedType::kDynamic, columns = 64, depth = 64;
+  bool transposeA = false, transposeB = false;
+  /// c += instead of c =; c is then read and overwritten.
+  bool accumulate = false;
+  /// Rows of segment s use the matrix of its slot, b [slots, ...]. Rows are then
+  /// those of the packed stream.
+  bool grouped = false;
+  /// What the dynamic size is, for the grid; null means the tokens.
+  mlir::AffineExpr dynamicSize;
+  int64_t rowTile = 64, columnTile = 64, depthTile = 256;
+};
+
+/// Views: a, b, with groups the segment table and token segments, c. One point
+/// per tile of c; the sum over k is in ascending order.
+ProgramOp buildProduct(mlir::OpBuilder &builder, mlir::Location loc, const ProductShape &shape);
+
+} // namespace hybrid::tile
+
+#endif // HYBRID_TILE_FAMILIES_PRODUCT_H

@@ -1,0 +1,68 @@
+//===- Rows.h - embedding, loss heads and sums over tokens -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_FAMILIES_ROWS_H
+#define HYBRID_TILE_FAMILIES_ROWS_H
+
+#include "hybrid/Tile/TileOps.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace hybrid::tile {
+
+/// A table of `vocab` rows of `width`.
+struct EmbedShape {
+  int64_t vocab = 256, width = 64;
+  /// Adjoint alone: adds to dtable instead of overwriting it.
+  bool accumulate = false;
+};
+
+/// Views: ids [t] i32, table [V, W], y [t, W]. One point per block of tokens.
+ProgramOp buildEmbed(mlir::OpBuilder &builder, mlir::Location loc, const EmbedShape &shape);
+
+/// Views: ids [t] i32, dy [t, W], dtable [V, W]. One point per block of columns,
+/// which goes through the tokens in order.
+ProgramOp buildEmbedGrad(mlir::OpBuilder &builder, mlir::Location loc, const EmbedShape &shape);
+
+struct CrossEntropyShape {
+  int64_t vocab = 256;
+  /// Columns per tile of the online log-sum-exp; rows per tile.
+  int64_t columnTile = 1024, rowTile = 8;
+  /// Adjoint alone: whether a view of dloss [t] is given.
+  bool hasLossGradient = false;
+};
+
+/// loss_t = weights_t (ln Σ_n exp(logits_t[n]) - logits_t[labels_t]), 0 for the
+/// label -100. Views: logits [t, V], labels [t] i32, weights [t], loss [t].
+ProgramOp buildCrossEntropy(mlir::OpBuilder &builder, mlir::Location loc,
+                            const CrossEntropyShape &shape);
+
+/// dlogits_t = dloss_t weights_t (softmax(logits_t) - onehot(labels_t)). Views:
+/// logits, labels, weights, (dloss), dlogits.
+ProgramOp buildCrossEntropyGrad(mlir::OpBuilder &builder, mlir::Location loc,
+                                const CrossEntropyShape &shape);
+
+struct ReduceTokensShape {
+  /// Of x after the tokens, one or two dims; none for a sum of scalars.
+  llvm::SmallVector<int64_t> sizes;
+  /// How many of them, from the first, are summed as well.
+  unsigned summed = 0;
+  /// Adds to the result instead of overwriting it.
+  bool accumulate = false;
+};
+
+/// Views: x [t, sizes...], y [the sizes that are left]. One point per block of
+/// columns, which goes through the tokens in order.
+ProgramOp buildReduceTokens(mlir::OpBuilder &builder, mlir::Location loc,
+                            const ReduceTokensShape &shape);
+
+/// y_s = the last row of segment s, 0 for an empty one. Views: x [t, W], segment
+/// table, token segments, y [segments, W].
+ProgramOp buildLastRows(mlir::OpBuilder &builder, mlir::Location loc, int64_t width);
+
+} // namespace hybrid::tile
+
+#endif // HYBRID_TILE_FAMILIES_ROWS_H

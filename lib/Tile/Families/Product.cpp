@@ -1,0 +1,168 @@
+//===- Product.cpp - matrix products -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Tile/Families/Product.h"
+
+#include "hybrid/Tile/Families/KernelBuilder.h"
+
+using namespace mlir;
+using namespace hybrid::tile;
+
+namespace {
+/// One dim of the product: m, n or k.
+struct Axis {
+  int64_t size, tile;
+  /// Where the tile begins, and where reading must stop; null where every tile
+  /// is full.
+  Value base, limit;
+
+  Axis(int64_t size, int64_t tile)
+      : size(size), tile(ShapedType::isDynamic(size) ? tile : std::min(size, tile)) {}
+  bool isRagged() const { return ShapedType::isDynamic(size) || size % tile != 0; }
+  AffineExpr tiles(AffineExpr dynamicSize) const {
+    AffineExpr all = ShapedType::isDynamic(size)
+                         ? dynamicSize
+                         : getAffineConstantExpr(size, dynamicSize.getContext());
+    return all.ceilDiv(tile);
+  }
+};
+
+class Product {
+public:
+  Product(OpBuilder &builder, Location loc, const ProductShape &shape);
+  ProgramOp emit();
+
+private:
+  SmallVector<Type> viewTypes(MLIRContext *context) const;
+  KernelBuilder makeBuilder(OpBuilder &builder, Location loc) const;
+  void placeRows();
+  /// A block of a matrix with the given axes, of `group` where there are groups.
+  Value load(Value view, Value group, const Axis &first, const Axis &second);
+  Value sumOverDepth();
+
+  const ProductShape &s;
+  Axis m, n, k;
+  KernelBuilder b;
+  Value group; // slot of the segment, or null
+};
+} // namespace
+
+Product::Product(OpBuilder &builder, Location loc, const ProductShape &shape)
+    : s(shape), m(s.rows, s.rowTile), n(s.columns, s.columnTile), k(s.depth, s.depthTile),
+      b(makeBuilder(builder, loc)) {}
+
+SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
+  auto matrix = [&](int64_t first, int64_t second, bool transposed, bool grouped) {
+    SmallVector<int64_t> shape = {first, second};
+    if (transposed)
+      std::swap(shape[0], shape[1]);
+    if (grouped)
+      shape.insert(shape.begin(), ShapedType::kDynamic);
+    return KernelBuilder::viewType(context, shape);
+  };
+  SmallVector<Type> types = {matrix(s.rows, s.depth, s.transposeA, false),
+                             matrix(s.depth, s.columns, s.transposeB, s.grouped)};
+  if (s.grouped)
+    llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
+  types.push_back(matrix(s.rows, s.columns, false, false));
+  return types;
+}
+
+KernelBuilder Product::makeBuilder(OpBuilder &builder, Location loc) const {
+  MLIRContext *context = builder.getContext();
+  Symbols sym(context);
+  AffineExpr dynamicSize = s.dynamicSize ? s.dynamicSize : sym.tokens;
+  SmallVector<AffineExpr> grid = {m.tiles(s.grouped ? sym.longest : dynamicSize),
+                                  n.tiles(dynamicSize)};
+  if (s.grouped)
+    grid.insert(grid.begin(), sym.segments);
+  SmallVector<Order> order(grid.size(), Order::parallel);
+  return KernelBuilder(builder, loc, s.grouped ? "grouped_product" : "product", grid, order,
+                       viewTypes(context));
+}
+
+Value Product::load(Value view, Value of, const Axis &first, const Axis &second) {
+  SmallVector<Value> indices = {first.base, second.base}, limits;
+  SmallVector<int64_t> dims = {0, 1};
+  if (of) {
+    indices.insert(indices.begin(), of);
+    dims = {1, 2};
+  }
+  // Limits are given from the first dim on.
+  if (first.limit || second.limit)
+    limits.push_back(first.limit ? first.limit : b.idx(first.size));
+  if (second.limit)
+    limits.push_back(second.limit);
+  return b.load(view, indices, dims, {first.tile, second.tile}, limits);
+}
+
+/// Σ_k in ascending order, one depth tile after another.
+Value Product::sumOverDepth() {
+  auto step = [&](Value base, Value acc) {
+    k.base = base;
+    Value left = s.transposeA ? load(b.view(0), {}, k, m) : load(b.view(0), {}, m, k);
+    Value right = s.transposeB ? load(b.view(1), group, n, k) : load(b.view(1), group, k, n);
+    b.named("load_a", left);
+    b.named("load_b", right);
+    return b.named("product", b.dot(left, right, acc, s.transposeA, s.transposeB));
+  };
+  Value zero = b.zeros({m.tile, n.tile});
+  if (k.size == k.tile)
+    return step(b.idx(0), zero);
+  Value depth = ShapedType::isDynamic(k.size) ? b.dim(b.view(0), s.transposeA ? 0 : 1)
+                                              : b.idx(k.size);
+  if (k.isRagged())
+    k.limit = depth;
+  return b.loop(b.idx(0), depth, k.tile, {zero}, [&](Value base, ValueRange carried) {
+    return KernelBuilder::Values{step(base, carried.front())};
+  })[0];
+}
+
+void Product::placeRows() {
+  Value tile = b.idx(m.tile);
+  if (s.grouped) {
+    Segment segment = b.segment(b.view(2), b.id(0));
+    group = segment.slot;
+    m.base = b.add(segment.begin, b.mul(b.id(1), tile));
+    m.limit = segment.end;
+    return;
+  }
+  m.base = b.mul(b.id(0), tile);
+  if (ShapedType::isDynamic(m.size))
+    m.limit = b.dim(b.view(b.numViews() - 1), 0);
+  else if (m.isRagged())
+    m.limit = b.idx(m.size);
+}
+
+ProgramOp Product::emit() {
+  placeRows();
+  n.base = b.mul(b.id(s.grouped ? 2 : 1), b.idx(n.tile));
+  if (n.isRagged())
+    n.limit = b.idx(n.size);
+
+  auto tileOfC = [&] {
+    Value sum = sumOverDepth(), c = b.view(b.numViews() - 1);
+    SmallVector<Value> limits;
+    if (m.limit || n.limit)
+      limits.push_back(m.limit ? m.limit : b.idx(m.size));
+    if (n.limit)
+      limits.push_back(n.limit);
+    if (s.accumulate)
+      b.accumulate(sum, c, {m.base, n.base}, {0, 1}, limits);
+    else
+      b.store(sum, c, {m.base, n.base}, {0, 1}, limits);
+  };
+  if (s.grouped)
+    b.when(b.lt(m.base, m.limit), tileOfC);
+  else
+    tileOfC();
+  return b.finish();
+}
+
+ProgramOp hybrid::tile::buildProduct(OpBuilder &builder, Location loc, const ProductShape &shape) {
+  return Product(builder, loc, shape).emit();
+}

@@ -1,0 +1,225 @@
+//===- Rowwise.cpp - row-wise graph operations as one program -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Tile/Families/Rowwise.h"
+
+#include "RowwiseEmitter.h"
+#include "hybrid/Hybrid/GraphShapes.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::tile;
+
+/// Elements of the widest tile of a block: 32 KiB, so that a few tiles stay in
+/// the first-level cache of a core.
+static constexpr int64_t kBlockElements = 8192;
+
+//===----------------------------------------------------------------------===//
+// RowwiseEmitter
+//===----------------------------------------------------------------------===//
+
+void RowwiseEmitter::setSegments(Value segments, Value table, Value tokenSegment) {
+  segmentViews[segments] = {table, tokenSegment, {}};
+}
+
+bool RowBlock::hasRows(Type type) const {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() == 0)
+    return false;
+  if (rowType.isDynamicDim(0))
+    return tensor.isDynamicDim(0);
+  return tensor.getRank() == rowType.getRank() && tensor.getDimSize(0) == rowType.getDimSize(0);
+}
+
+SmallVector<int64_t> RowBlock::tileShape(Type type) const {
+  SmallVector<int64_t> shape(cast<RankedTensorType>(type).getShape());
+  if (hasRows(type))
+    shape.front() = rows;
+  return shape;
+}
+
+Value RowwiseEmitter::stretch(Value tile, Shape shape) {
+  SmallVector<int64_t> padded(shape.size(), 1);
+  ArrayRef<int64_t> given = cast<RankedTensorType>(tile.getType()).getShape();
+  llvm::copy(given, padded.end() - given.size());
+  return k.broadcast(k.reshape(tile, padded), shape);
+}
+
+Value RowwiseEmitter::segmentColumn(Value segments, int64_t column) {
+  SegmentViews &views = segmentViews[segments];
+  if (!views.rows) {
+    Value segment = k.load(views.tokenSegment, {firstRow}, {0}, {block.rows}, {numRows});
+    Value left = k.splat(k.toI32(k.sub(numRows, firstRow)), {block.rows});
+    Value mask = k.lt(k.iota(0, {block.rows}), left);
+    views.rows = k.loadRows(views.table, {k.idx(0), k.idx(0)}, segment, mask, {0, 1},
+                            {block.rows, 4});
+  }
+  return k.slice(views.rows, 1, column, 1);
+}
+
+Value RowwiseEmitter::positions(Value segments) {
+  int64_t shape[] = {block.rows, 1};
+  Value row = k.add(k.splat(k.toI32(firstRow), shape), k.iota(0, shape));
+  return k.add(k.sub(row, segmentColumn(segments, 0)), segmentColumn(segments, 3));
+}
+
+Value RowwiseEmitter::positionsEnd(Value segments) {
+  Value length = k.sub(segmentColumn(segments, 1), segmentColumn(segments, 0));
+  return k.add(length, segmentColumn(segments, 3));
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What is emitted: the operations of a region, or one operation by itself.
+class RowwiseProgram {
+public:
+  explicit RowwiseProgram(Operation *op);
+  LogicalResult check();
+  ProgramOp build(OpBuilder &builder);
+
+private:
+  int64_t chooseBlockRows() const;
+  SmallVector<Type> viewTypes(MLIRContext *context) const;
+  void loadOperands(RowwiseEmitter &e, Value firstRow, Value numRows);
+  void emit(RowwiseEmitter &e);
+
+  Operation *op;
+  SmallVector<Operation *> body;
+  SmallVector<Value> operands; // as the body names them
+  SmallVector<Value> results;
+  RowBlock block;
+};
+} // namespace
+
+RowwiseProgram::RowwiseProgram(Operation *op) : op(op) {
+  if (auto region = dyn_cast<RowwiseOp>(op)) {
+    Block &inside = region.getBody().front();
+    for (Operation &inner : inside.without_terminator())
+      body.push_back(&inner);
+    llvm::append_range(operands, inside.getArguments());
+    llvm::append_range(results, inside.getTerminator()->getOperands());
+  } else {
+    body.push_back(op);
+    llvm::append_range(operands, op->getOperands());
+    llvm::append_range(results, op->getResults());
+  }
+  block.rowType = cast<RankedTensorType>(results.front().getType());
+  block.rows = chooseBlockRows();
+}
+
+int64_t RowwiseProgram::chooseBlockRows() const {
+  int64_t widest = 1;
+  auto widen = [&](Type type) {
+    if (!block.hasRows(type))
+      return;
+    int64_t width = 1;
+    for (int64_t size : cast<RankedTensorType>(type).getShape().drop_front())
+      width *= size;
+    widest = std::max(widest, width);
+  };
+  llvm::for_each(operands, [&](Value v) { widen(v.getType()); });
+  llvm::for_each(results, [&](Value v) { widen(v.getType()); });
+  int64_t rows = std::clamp<int64_t>(kBlockElements / widest, 1, 64);
+  // A power of two: blocks of a contiguous buffer then start aligned.
+  rows = int64_t(1) << llvm::Log2_64(rows);
+  int64_t all = block.rowType.getDimSize(0);
+  return ShapedType::isDynamic(all) ? rows : std::min(rows, all);
+}
+
+LogicalResult RowwiseProgram::check() {
+  for (Operation *inner : body) {
+    if (!lookupRowwiseEmission(inner))
+      return inner->emitOpError("has no row-wise emission");
+    if (!cast<RowwiseOpInterface>(inner).isRowwise())
+      return inner->emitOpError("does not keep to its rows; it is a view, not a kernel");
+  }
+  for (Value result : results) {
+    auto type = cast<RankedTensorType>(result.getType());
+    if (!block.hasRows(type) || type.getDimSize(0) != block.rowType.getDimSize(0))
+      return op->emitOpError("results must have the same rows in one kernel, got ")
+             << block.rowType << " and " << type;
+    if (type.getRank() > 3)
+      return op->emitOpError("row-wise tiles have at most 3 dims, got ")
+             << type << "; merge dims with hybrid.reshape";
+  }
+  return success();
+}
+
+SmallVector<Type> RowwiseProgram::viewTypes(MLIRContext *context) const {
+  SmallVector<Type> types;
+  auto add = [&](Type type) {
+    if (isa<SegmentsType>(type))
+      return llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
+    auto tensor = cast<RankedTensorType>(type);
+    types.push_back(ViewType::get(tensor.getShape(), tensor.getElementType()));
+  };
+  for (Value operand : operands)
+    add(operand.getType());
+  for (Value result : results)
+    add(result.getType());
+  return types;
+}
+
+void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow, Value numRows) {
+  unsigned view = 0;
+  for (Value operand : operands) {
+    Value from = e.k.view(view++);
+    if (isa<SegmentsType>(operand.getType())) {
+      e.setSegments(operand, from, e.k.view(view++));
+      continue;
+    }
+    // A region's argument that nothing reads is not loaded.
+    if (e.tileOf(operand) || operand.use_empty())
+      continue;
+    auto type = cast<RankedTensorType>(operand.getType());
+    SmallVector<int64_t> shape = e.tileShape(type);
+    SmallVector<Value> indices(shape.size(), e.k.idx(0)), limits;
+    if (block.hasRows(type)) {
+      indices.front() = firstRow;
+      limits.push_back(numRows);
+    }
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+    e.setTile(operand, e.k.load(from, indices, dims, shape, limits));
+  }
+}
+
+void RowwiseProgram::emit(RowwiseEmitter &e) {
+  for (Operation *inner : body)
+    e.setTile(inner->getResult(0), lookupRowwiseEmission(inner)(e, inner));
+}
+
+ProgramOp RowwiseProgram::build(OpBuilder &builder) {
+  MLIRContext *context = builder.getContext();
+  AffineExpr rows = getSizes(block.rowType).getResult(0);
+  KernelBuilder k(builder, op->getLoc(), "rowwise", {rows.ceilDiv(block.rows)}, {Order::parallel},
+                  viewTypes(context));
+  unsigned firstResult = k.numViews() - results.size();
+  Value firstRow = k.mul(k.id(0), k.idx(block.rows));
+  Value numRows = k.dim(k.view(firstResult), 0);
+  RowwiseEmitter e(k, block, firstRow, numRows);
+  loadOperands(e, firstRow, numRows);
+  emit(e);
+  for (auto [n, result] : llvm::enumerate(results)) {
+    SmallVector<Value> indices(cast<RankedTensorType>(result.getType()).getRank(), k.idx(0));
+    indices.front() = firstRow;
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, indices.size()));
+    k.store(e.tileOf(result), k.view(firstResult + n), indices, dims, {numRows});
+  }
+  return k.finish();
+}
+
+FailureOr<ProgramOp> hybrid::tile::buildRowwise(OpBuilder &builder, Operation *op) {
+  RowwiseProgram program(op);
+  if (failed(program.check()))
+    return failure();
+  return program.build(builder);
+}
+
+bool hybrid::tile::hasRowwiseEmission(Operation *op) { return lookupRowwiseEmission(op); }

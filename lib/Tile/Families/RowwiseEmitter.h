@@ -1,0 +1,78 @@
+//===- RowwiseEmitter.h - one block of rows of a row-wise program -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_TILE_FAMILIES_ROWWISEEMITTER_H
+#define HYBRID_LIB_TILE_FAMILIES_ROWWISEEMITTER_H
+
+#include "hybrid/Hybrid/HybridOps.h"
+#include "hybrid/Tile/Families/KernelBuilder.h"
+
+namespace hybrid::tile {
+
+/// Which values of a program have rows, and how many rows a point works on.
+struct RowBlock {
+  /// Type of a result. Where its rows are dynamic, dynamic values have rows; a
+  /// program over static tensors takes values of this rank and leading size.
+  mlir::RankedTensorType rowType;
+  int64_t rows = 1;
+
+  bool hasRows(mlir::Type type) const;
+  llvm::SmallVector<int64_t> tileShape(mlir::Type type) const;
+};
+
+/// What the emission of an operation may use: the tiles of its operands, and
+/// where its rows are.
+class RowwiseEmitter {
+public:
+  using Shape = KernelBuilder::Shape;
+
+  RowwiseEmitter(KernelBuilder &k, const RowBlock &block, mlir::Value firstRow,
+                 mlir::Value numRows)
+      : k(k), block(block), firstRow(firstRow), numRows(numRows) {}
+
+  /// The tile of `value`: [rows, ...] for what has rows, the whole otherwise.
+  mlir::Value tileOf(mlir::Value value) const { return tiles.lookup(value); }
+  void setTile(mlir::Value value, mlir::Value tile) { tiles[value] = tile; }
+
+  /// Views of a value of type `!hybrid.segments`: table, token segments.
+  void setSegments(mlir::Value segments, mlir::Value table, mlir::Value tokenSegment);
+
+  /// The shape of the tile that a value of this type becomes.
+  llvm::SmallVector<int64_t> tileShape(mlir::Type type) const { return block.tileShape(type); }
+
+  /// `tile` stretched to `shape`: its dims are matched with the last ones.
+  mlir::Value stretch(mlir::Value tile, Shape shape);
+
+  /// Position in its segment of each row, [rows, 1] of i32.
+  mlir::Value positions(mlir::Value segments);
+  /// Positions of each row's segment up to the end of this call, [rows, 1] of i32.
+  mlir::Value positionsEnd(mlir::Value segments);
+
+  KernelBuilder &k;
+
+private:
+  mlir::Value segmentColumn(mlir::Value segments, int64_t column);
+
+  RowBlock block;
+  mlir::Value firstRow, numRows; // index
+  llvm::DenseMap<mlir::Value, mlir::Value> tiles;
+  struct SegmentViews {
+    mlir::Value table, tokenSegment;
+    mlir::Value rows; // [rows, 4] of i32, loaded on first use
+  };
+  llvm::DenseMap<mlir::Value, SegmentViews> segmentViews;
+};
+
+/// Emits the tile operations of `op` and returns the tile of its result.
+using RowwiseEmission = mlir::Value (*)(RowwiseEmitter &e, mlir::Operation *op);
+
+/// The emission of `op`, or null.
+RowwiseEmission lookupRowwiseEmission(mlir::Operation *op);
+
+} // namespace hybrid::tile
+
+#endif // HYBRID_LIB_TILE_FAMILIES_ROWWISEEMITTER_H
