@@ -12,6 +12,9 @@
 
 namespace hybrid {
 
+/// What `backward` computes again instead of keeping it from the forward.
+enum class Recompute { none, layer };
+
 #define GEN_PASS_DECL
 #include "hybrid/Grad/Passes.h.inc"
 

@@ -1,0 +1,15 @@
+// The gradient of σ, from its result.
+// RUN: hybrid-opt %s -hybrid-differentiate | FileCheck %s
+
+// CHECK-LABEL: func.func @backward(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: tensor<?x2x4xf32> {hybrid.role = "param"}, %[[DX:[a-z0-9]+]]: tensor<?x2x4xf32> {hybrid.role = "gradient"}
+// CHECK:         %[[Y:.+]] = hybrid.sigmoid %[[X]]
+// CHECK:         %[[DY:.+]] = hybrid.fill 1.000000e+00
+// CHECK:         %[[G:.+]] = hybrid.sigmoid_grad %[[Y]], %[[DY]]
+// CHECK:         %[[SUM:.+]] = hybrid.add %[[DX]], %[[G]]
+// CHECK:         return %[[Y]], %[[SUM]]
+func.func @loss(%x: tensor<?x2x4xf32> {hybrid.role = "param"}) -> tensor<?x2x4xf32>
+    attributes {hybrid.entry = "loss"} {
+  %y = hybrid.sigmoid %x : tensor<?x2x4xf32>
+  return %y : tensor<?x2x4xf32>
+}
