@@ -34,8 +34,8 @@ static Value buildMixers(EntryBuilder &entry, LayerOp layer, Value x) {
     if (auto softmax = dyn_cast<SoftmaxOp>(group.getOperation()))
       outputs.push_back(buildSoftmax(entry, softmax, x));
     else
-      outputs.push_back(buildRecurrent(
-          entry, cast<RecurrentOp>(group.getOperation()), x));
+      outputs.push_back(
+          buildRecurrent(entry, cast<RecurrentOp>(group.getOperation()), x));
   }
   entry.prefix = prefix;
   Value heads = outputs.front();
@@ -128,9 +128,9 @@ static EntryBuilder buildLoss(ModuleOp module, StackOp stack) {
 static EntryBuilder buildExtend(ModuleOp module, StackOp stack, bool all) {
   EntryBuilder entry(module, stack, all ? "extend_all" : "extend",
                      /*cached=*/true);
-  Value ids = entry.input(
-      "ids", RankedTensorType::get({ShapedType::kDynamic},
-                                   entry.builder.getI32Type()));
+  Value ids =
+      entry.input("ids", RankedTensorType::get({ShapedType::kDynamic},
+                                               entry.builder.getI32Type()));
   entry.segments();
   Value x = buildStreamOf(entry, ids);
   if (!all)
@@ -163,10 +163,10 @@ struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
     EntryBuilder extend = buildExtend(module, stack, /*all=*/false);
     buildExtend(module, stack, /*all=*/true);
 
-    ModelTables tables{{stack.getSymName().str(), stack.getVocab(),
-                        stack.getTrained()},
-                       loss.getParams(),
-                       extend.getStates()};
+    ModelTables tables{
+        {stack.getSymName().str(), stack.getVocab(), stack.getTrained()},
+        loss.getParams(),
+        extend.getStates()};
     setModelTables(module, tables);
     numParameters = tables.params.size();
     numStates = tables.states.size();

@@ -1,4 +1,4 @@
-//===- EntryBuilder.cpp - one entry-point function under construction -*- C++ -*-===//
+//===- EntryBuilder.cpp - one entry point under construction -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,9 +53,9 @@ Value EntryBuilder::param(StringRef name, ArrayRef<int64_t> shape,
     if (row.path == path)
       return body->getArgument(index);
   unsigned index = params.size();
-  Value value = addArgument(
-      index, "param", RankedTensorType::get(shape, builder.getF32Type()),
-      at(name));
+  Value value =
+      addArgument(index, "param",
+                  RankedTensorType::get(shape, builder.getF32Type()), at(name));
   argumentAttributes[index].push_back(
       builder.getNamedAttr("hybrid.path", builder.getStringAttr(path)));
   params.push_back({path, SmallVector<int64_t>(shape), std::move(init), decay});
@@ -75,9 +75,9 @@ Value EntryBuilder::state(StringRef name, StringRef kind,
   AffineMapAttr rowsMap;
   if (rows)
     rowsMap = AffineMapAttr::get(AffineMap::get(0, numCallSymbols, rows));
-  auto type = RankedTensorType::get(
-      sizes, builder.getF32Type(),
-      SlotsAttr::get(builder.getContext(), rowsMap));
+  auto type =
+      RankedTensorType::get(sizes, builder.getF32Type(),
+                            SlotsAttr::get(builder.getContext(), rowsMap));
 
   std::string path = prefix + name.str();
   unsigned index = body->getNumArguments();
@@ -105,7 +105,8 @@ void EntryBuilder::finish(StringRef role, Value result) {
     results.push_back(newState);
     resultAttributes.push_back(builder.getDictionaryAttr(
         {builder.getNamedAttr("hybrid.role", builder.getStringAttr("state")),
-         builder.getNamedAttr("hybrid.path", builder.getStringAttr(row.path))}));
+         builder.getNamedAttr("hybrid.path",
+                              builder.getStringAttr(row.path))}));
   }
   func::ReturnOp::create(builder, stack.getLoc(), results);
 
@@ -151,9 +152,9 @@ Value EntryBuilder::project(StringRef name, Value x) {
 Value EntryBuilder::rmsNorm(StringRef name, Value x) {
   Value weight = param((name + ".weight").str(), getLastDim(x), "ones",
                        /*decay=*/false);
-  Value unit = NormalizeOp::create(builder, at(name), x.getType(),
-                                   NormKind::rms, x,
-                                   llvm::APFloat(stack.getEpsilon()));
+  Value unit =
+      NormalizeOp::create(builder, at(name), x.getType(), NormKind::rms, x,
+                          llvm::APFloat(stack.getEpsilon()));
   return MulOp::create(builder, at(name), x.getType(), unit, weight);
 }
 

@@ -1,4 +1,4 @@
-//===- EntryBuilder.h - one entry-point function under construction -*- C++ -*-===//
+//===- EntryBuilder.h - one entry point under construction -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

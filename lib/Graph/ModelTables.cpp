@@ -43,8 +43,7 @@ void hybrid::setModelTables(ModuleOp module, const ModelTables &tables) {
 }
 
 /// The attribute `key` of `row` as an AttrT, or null.
-template <typename AttrT>
-static AttrT get(DictionaryAttr row, StringRef key) {
+template <typename AttrT> static AttrT get(DictionaryAttr row, StringRef key) {
   return row ? row.getAs<AttrT>(key) : AttrT();
 }
 

@@ -71,9 +71,9 @@ static Value buildLogSigmoidGate(EntryBuilder &entry, RecurrentOp group,
                            getBiasInit(group, "zeros"), /*decay=*/false);
   z = AddOp::create(builder, loc, type, z, bias);
   z = LogSigmoidOp::create(builder, loc, type, z);
-  return ScaleOp::create(builder, loc, type, z,
-                         builder.getF64FloatAttr(
-                             1.0 / group.getGateNormalizer()));
+  return ScaleOp::create(
+      builder, loc, type, z,
+      builder.getF64FloatAttr(1.0 / group.getGateNormalizer()));
 }
 
 /// ln α = −exp(A_log) · softplus(W_a x + dt_bias), [tokens, gates]. The first
@@ -146,8 +146,8 @@ static Value buildOutput(EntryBuilder &entry, RecurrentOp group, Value o,
   OpBuilder &builder = entry.builder;
   Location loc = entry.at("output_gate");
   Type type = o.getType();
-  Value gate = entry.linear("g_proj", x,
-                            group.getHeads() * group.getValueDim());
+  Value gate =
+      entry.linear("g_proj", x, group.getHeads() * group.getValueDim());
   gate = SiluOp::create(builder, loc, type, gate);
   return MulOp::create(builder, loc, type, o, gate);
 }

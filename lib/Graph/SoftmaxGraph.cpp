@@ -66,9 +66,9 @@ Value hybrid::buildSoftmax(EntryBuilder &entry, SoftmaxOp group, Value x) {
   SmallVector<int64_t> sinks(heads, group.getSinks().value_or(0));
   Location loc = entry.at("attention");
   if (!entry.isCached()) {
-    auto attention = AttentionOp::create(builder, loc, q, k, v,
-                                         entry.segments(), llvm::APFloat(scale), windows,
-                                         sinks);
+    auto attention =
+        AttentionOp::create(builder, loc, q, k, v, entry.segments(),
+                            llvm::APFloat(scale), windows, sinks);
     return entry.joinHeads("attention", attention.getO());
   }
 
@@ -76,9 +76,9 @@ Value hybrid::buildSoftmax(EntryBuilder &entry, SoftmaxOp group, Value x) {
   AffineExpr rows = getCacheRows(group);
   Value kCache = entry.state("k_cache", "kv", shape, rows);
   Value vCache = entry.state("v_cache", "kv", shape, rows);
-  auto attention =
-      AttentionCachedOp::create(builder, loc, q, k, v, kCache, vCache,
-                                entry.segments(), llvm::APFloat(scale), windows, sinks);
+  auto attention = AttentionCachedOp::create(
+      builder, loc, q, k, v, kCache, vCache, entry.segments(),
+      llvm::APFloat(scale), windows, sinks);
   entry.setNewState("k_cache", attention.getNewKCache());
   entry.setNewState("v_cache", attention.getNewVCache());
   return entry.joinHeads("attention", attention.getO());

@@ -12,14 +12,14 @@ using namespace hybrid;
 
 static const MixerRow rows[] = {
     // Yang et al., arXiv 2312.06635; the published layer has no convolution.
-    {/*name=*/"gla", /*title=*/"gated linear attention",
-     UpdateRule::additive, DecayKind::channel, GateKind::log_sigmoid,
+    {/*name=*/"gla", /*title=*/"gated linear attention", UpdateRule::additive,
+     DecayKind::channel, GateKind::log_sigmoid,
      /*gateNormalizer=*/16.0, /*gateRank=*/16, /*gateBias=*/0.0,
      /*writeStrength=*/false, /*qkNorm=*/std::nullopt, /*conv=*/0,
      /*silu=*/false, OutputStage::norm_gate},
     // Yang et al., arXiv 2412.06464; A and dt are drawn as in Mamba-2.
-    {/*name=*/"gdn", /*title=*/"gated DeltaNet",
-     UpdateRule::delta, DecayKind::scalar, GateKind::softplus,
+    {/*name=*/"gdn", /*title=*/"gated DeltaNet", UpdateRule::delta,
+     DecayKind::scalar, GateKind::softplus,
      /*gateNormalizer=*/1.0, /*gateRank=*/0, /*gateBias=*/std::nullopt,
      /*writeStrength=*/true, /*qkNorm=*/NormKind::l2, /*conv=*/4,
      /*silu=*/true, OutputStage::norm_gate},
@@ -50,7 +50,9 @@ RecurrentOp hybrid::createRecurrent(OpBuilder &builder,
     bias = row->gateBias;
 
   RecurrentOp::Properties properties;
-  auto integer = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
+  auto integer = [&](int64_t value) {
+    return builder.getI64IntegerAttr(value);
+  };
   auto number = [&](double value) { return builder.getF64FloatAttr(value); };
   properties.setMixer(builder.getStringAttr(name));
   properties.setHeads(integer(mixer.getHeads()));
@@ -70,8 +72,8 @@ RecurrentOp hybrid::createRecurrent(OpBuilder &builder,
   properties.setConv(integer(conv));
   if (conv > 0 || row->silu)
     properties.setSilu(builder.getUnitAttr());
-  properties.setOutput(OutputStageAttr::get(
-      context, mixer.getOutput().value_or(row->output)));
+  properties.setOutput(
+      OutputStageAttr::get(context, mixer.getOutput().value_or(row->output)));
   if (bias)
     properties.setGateBias(number(*bias));
   if (window) {

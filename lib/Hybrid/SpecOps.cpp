@@ -20,8 +20,9 @@ LogicalResult hybrid::verifyCount(Operation *op, StringRef role, int64_t value,
                                   int64_t least, int64_t most) {
   if (value >= least && value <= most)
     return success();
-  return op->emitOpError() << role << " is " << value << "; write a number from "
-                           << least << " to " << most;
+  return op->emitOpError() << role << " is " << value
+                           << "; write a number from " << least << " to "
+                           << most;
 }
 
 LogicalResult hybrid::verifyChannels(Operation *op, StringRef role,
@@ -41,19 +42,19 @@ LogicalResult hybrid::verifyHistory(Operation *op, int64_t window,
     return failure();
   if (window % stride == 0)
     return success();
-  return op->emitOpError()
-         << "stride " << stride << " does not divide window " << window
-         << "; write stride(" << std::gcd(window, stride) << ") or window("
-         << llvm::alignTo(window, stride) << ")";
+  return op->emitOpError() << "stride " << stride << " does not divide window "
+                           << window << "; write stride("
+                           << std::gcd(window, stride) << ") or window("
+                           << llvm::alignTo(window, stride) << ")";
 }
 
 LogicalResult hybrid::verifyOneMixer(Operation *op, Block &body) {
-  if (llvm::hasSingleElement(body) && isa<MixerInterface, HeadsOp, SwlaOp>(
-                                          body.front()))
+  if (llvm::hasSingleElement(body) &&
+      isa<MixerInterface, HeadsOp, SwlaOp>(body.front()))
     return success();
-  InFlightDiagnostic diagnostic =
-      op->emitOpError() << "holds " << body.getOperations().size()
-                        << " operations where one mixer is expected";
+  InFlightDiagnostic diagnostic = op->emitOpError()
+                                  << "holds " << body.getOperations().size()
+                                  << " operations where one mixer is expected";
   if (!body.empty())
     diagnostic.attachNote(body.back().getLoc())
         << "the last is '" << body.back().getName()
@@ -93,8 +94,7 @@ static LogicalResult verifyModelBody(ModelOp model) {
   if (body.empty() || !assigns(body.front()))
     return model.emitOpError()
            << "starts with "
-           << (body.empty() ? "nothing"
-                            : body.front().getName().getStringRef())
+           << (body.empty() ? "nothing" : body.front().getName().getStringRef())
            << " where its mixers are expected; write a mixer, hybrid.heads, "
               "hybrid.mix, hybrid.pattern or hybrid.layers first";
   for (Operation &op : llvm::drop_begin(body)) {
@@ -147,10 +147,11 @@ bool MixOp::isFull(int64_t index, int64_t layers) {
 LogicalResult MixOp::verify() {
   int64_t biased = getBiased(), full = getFull();
   if (biased < 1 || full < 1 || biased > kMaxLayers || full > kMaxLayers)
-    return emitOpError() << "ratio " << biased << " : " << full
-                         << " must have two numbers from 1 to " << kMaxLayers
-                         << "; for layers of one kind write their mixer without "
-                            "hybrid.mix";
+    return emitOpError()
+           << "ratio " << biased << " : " << full
+           << " must have two numbers from 1 to " << kMaxLayers
+           << "; for layers of one kind write their mixer without "
+              "hybrid.mix";
   if (std::optional<int64_t> offset = getOffset())
     if (*offset < 0 || *offset >= getPeriod())
       return emitOpError() << "offset " << *offset
@@ -162,8 +163,8 @@ LogicalResult MixOp::verify() {
   Block &body = getBody().front();
   int64_t entries = body.getOperations().size();
   if (entries != 2)
-    return emitOpError() << "has " << entries
-                         << " mixers where ratio " << biased << " : " << full
+    return emitOpError() << "has " << entries << " mixers where ratio "
+                         << biased << " : " << full
                          << " needs 2; write the biased one, then the full one "
                             "(more kinds: hybrid.pattern)";
   for (Operation &op : body)
@@ -172,10 +173,9 @@ LogicalResult MixOp::verify() {
                            << "' where a mixer, hybrid.heads or hybrid.swla is "
                               "expected; move it out";
   if (getLeftover() == MixLeftover::error)
-    return verifyWholePeriods(
-        *this, "periods", getPeriod(),
-        cast<ModelOp>((*this)->getParentOp()).getLayers(),
-        "leftover(biased) or leftover(last_full)");
+    return verifyWholePeriods(*this, "periods", getPeriod(),
+                              cast<ModelOp>((*this)->getParentOp()).getLayers(),
+                              "leftover(biased) or leftover(last_full)");
   return success();
 }
 
@@ -193,10 +193,10 @@ static FailureOr<llvm::StringMap<NamedOp>> collectNamed(Operation *op) {
       return entry.emitOpError("stands where a hybrid.named is expected; write "
                                "hybrid.named \"...\" { } around it");
     if (isa<PatternOp>(op) && namedOp.getName().size() > 1)
-      return namedOp.emitOpError()
-             << "is called '" << namedOp.getName()
-             << "' in a pattern, where a name is one letter; shorten it or list "
-                "the layers with hybrid.layers";
+      return namedOp.emitOpError() << "is called '" << namedOp.getName()
+                                   << "' in a pattern, where a name is one "
+                                      "letter; shorten it or list "
+                                      "the layers with hybrid.layers";
     auto [it, inserted] = named.try_emplace(namedOp.getName(), namedOp);
     if (inserted)
       continue;
@@ -209,16 +209,16 @@ static FailureOr<llvm::StringMap<NamedOp>> collectNamed(Operation *op) {
   return named;
 }
 
-static InFlightDiagnostic emitUnknownName(
-    Operation *op, StringRef what, StringRef name, int64_t index,
-    const llvm::StringMap<NamedOp> &named) {
+static InFlightDiagnostic
+emitUnknownName(Operation *op, StringRef what, StringRef name, int64_t index,
+                const llvm::StringMap<NamedOp> &named) {
   SmallVector<StringRef> known(named.keys());
   llvm::sort(known);
   return op->emitOpError() << "has the unknown " << what << " '" << name
                            << "' at index " << index << "; the body names "
-                           << (known.empty() ? "nothing"
-                                             : "'" + llvm::join(known, "', '") +
-                                                   "'")
+                           << (known.empty()
+                                   ? "nothing"
+                                   : "'" + llvm::join(known, "', '") + "'")
                            << ", so change it or add hybrid.named \"" << name
                            << "\"";
 }
@@ -300,8 +300,8 @@ LogicalResult NamedOp::verify() {
 static MixerInterface getGroupMixer(Operation &op) {
   if (auto swla = dyn_cast<SwlaOp>(op)) {
     Block &body = swla.getBody().front();
-    return body.empty() ? MixerInterface() : dyn_cast<MixerInterface>(
-                                                 body.front());
+    return body.empty() ? MixerInterface()
+                        : dyn_cast<MixerInterface>(body.front());
   }
   return dyn_cast<MixerInterface>(op);
 }
@@ -317,8 +317,9 @@ LogicalResult HeadsOp::verify() {
   for (Operation &op : body) {
     MixerInterface mixer = getGroupMixer(op);
     if (!mixer)
-      return op.emitOpError("is no group of heads; write a mixer or hybrid.swla "
-                            "in hybrid.heads");
+      return op.emitOpError(
+          "is no group of heads; write a mixer or hybrid.swla "
+          "in hybrid.heads");
     sum += mixer.getHeads();
   }
   if (getTotal() && *getTotal() != sum)
@@ -358,14 +359,14 @@ static LogicalResult verifyPosition(SoftmaxOp op) {
     return success();
   }
   if (std::optional<double> base = op.getRopeBase(); base && !(*base > 1.0))
-    return op.emitOpError() << "rotary base is "
-                            << formatNumber(*op.getRopeBase())
-                            << "; write a base above 1, such as 10000";
+    return op.emitOpError()
+           << "rotary base is " << formatNumber(*op.getRopeBase())
+           << "; write a base above 1, such as 10000";
   if (std::optional<double> factor = op.getDynamicNtk()) {
     if (!(*factor >= 1.0))
-      return op.emitOpError() << "dynamic_ntk is "
-                              << formatNumber(*op.getDynamicNtk())
-                              << "; write a factor of 1 or more";
+      return op.emitOpError()
+             << "dynamic_ntk is " << formatNumber(*op.getDynamicNtk())
+             << "; write a factor of 1 or more";
     auto model = op->getParentOfType<ModelOp>();
     if (model && !model.getTrained())
       return (op.emitOpError() << "uses dynamic_ntk " << formatNumber(*factor)
@@ -386,18 +387,19 @@ static LogicalResult verifyLogitScale(SoftmaxOp op) {
                             "write logit_scale(constant, factor = x)");
     if (*op.getLogitFactor() > 0.0)
       return success();
-    return op.emitOpError() << "logit scale is "
-                            << formatNumber(*op.getLogitFactor())
-                            << "; write a factor above 0";
+    return op.emitOpError()
+           << "logit scale is " << formatNumber(*op.getLogitFactor())
+           << "; write a factor above 0";
   }
   if (std::optional<int64_t> trained = op.getLogitTrained())
     return verifyCount(op, "trained length of log_n", *trained, 2, kMaxTokens);
   auto model = op->getParentOfType<ModelOp>();
   if (!model || model.getTrained())
     return success();
-  return (op.emitOpError("has logit_scale(log_n) but no trained length is known; "
-                         "write logit_scale(log_n, trained = n) or trained(n) on "
-                         "the model"))
+  return (op.emitOpError(
+              "has logit_scale(log_n) but no trained length is known; "
+              "write logit_scale(log_n, trained = n) or trained(n) on "
+              "the model"))
              .attachNote(model.getLoc())
          << "the model is here";
 }
@@ -436,9 +438,8 @@ static LogicalResult verifyRecurrent(RecurrentMixerInterface op) {
   if (failed(verifyCount(op, "heads", op.getHeads(), 1, kMaxHeads)) ||
       failed(verifyChannels(op, "head_dim", op.getHeadDim(), kMaxHeadDim)))
     return failure();
-  if (op.getValueDim() && failed(verifyChannels(op, "value_dim",
-                                                *op.getValueDim(),
-                                                kMaxValueDim)))
+  if (op.getValueDim() &&
+      failed(verifyChannels(op, "value_dim", *op.getValueDim(), kMaxValueDim)))
     return failure();
   if (op.getConv() && *op.getConv() != 0 &&
       failed(verifyCount(op, "convolution width", *op.getConv(), 2, kMaxConv)))
@@ -447,8 +448,7 @@ static LogicalResult verifyRecurrent(RecurrentMixerInterface op) {
 }
 
 LogicalResult GlaOp::verify() {
-  if (failed(verifyRecurrent(
-          cast<RecurrentMixerInterface>(getOperation()))))
+  if (failed(verifyRecurrent(cast<RecurrentMixerInterface>(getOperation()))))
     return failure();
   if (getGateNormalizer() && !(*getGateNormalizer() > 0.0))
     return emitOpError() << "gate_normalizer is "

@@ -1,4 +1,4 @@
-//===- SpecSyntax.cpp - syntax shared by spec and stack operations -*- C++ -*-===//
+//===- SpecSyntax.cpp - syntax of spec and stack operations -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -46,8 +46,7 @@ std::string hybrid::formatNumber(double number) {
   return (mantissa + fraction + "e" + exponent).str();
 }
 
-void hybrid::printNumber(OpAsmPrinter &printer, Operation *,
-                         FloatAttr number) {
+void hybrid::printNumber(OpAsmPrinter &printer, Operation *, FloatAttr number) {
   printer << formatNumber(number.getValueAsDouble());
 }
 

@@ -1,4 +1,4 @@
-//===- SpecSyntax.h - syntax shared by spec and stack operations -*- C++ -*-===//
+//===- SpecSyntax.h - syntax of spec and stack operations -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

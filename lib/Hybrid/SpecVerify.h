@@ -1,4 +1,4 @@
-//===- SpecVerify.h - checks that spec and stack operations share -*- C++ -*-===//
+//===- SpecVerify.h - checks of spec and stack operations -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- StackOps.cpp - verifiers of the operations in StackOps.td -*- C++ -*-===//
+//===- StackOps.cpp - verifiers of StackOps.td -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,8 +50,9 @@ LogicalResult LayerOp::verify() {
   for (Operation &op : body) {
     bool isLast = &op == &body.back();
     if (!isa<SoftmaxOp, RecurrentOp>(op) && !(isLast && isa<MlpOp>(op)))
-      return op.emitOpError("stands where hybrid.softmax, hybrid.recurrent or a "
-                            "last hybrid.mlp is expected");
+      return op.emitOpError(
+          "stands where hybrid.softmax, hybrid.recurrent or a "
+          "last hybrid.mlp is expected");
   }
   return success();
 }

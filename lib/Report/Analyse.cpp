@@ -86,8 +86,8 @@ static std::string describe(SoftmaxOp op) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << (op.getWindow() ? "window " + std::to_string(*op.getWindow()) : "full")
-     << ", " << stringifyPositionKind(op.getPosition()) << ", "
-     << op.getHeads() << " heads of " << op.getHeadDim();
+     << ", " << stringifyPositionKind(op.getPosition()) << ", " << op.getHeads()
+     << " heads of " << op.getHeadDim();
   if (op.getKvHeadsOrDefault() != op.getHeads())
     os << " over " << op.getKvHeadsOrDefault();
   if (op.getSinks())
@@ -193,8 +193,8 @@ FailureOr<ModelReport> hybrid::analyseModel(ModelOp model,
   report.name = model.getSymName().str();
   report.width = model.getWidth();
   report.vocab = model.getVocab();
-  report.context = options.context ? options.context
-                                   : model.getTrained().value_or(4096);
+  report.context =
+      options.context ? options.context : model.getTrained().value_or(4096);
   if (failed(buildCopy(*copy, report)))
     return failure();
   FailureOr<ModelTables> tables = getModelTables(*copy);

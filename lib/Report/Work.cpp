@@ -86,8 +86,8 @@ static double getCacheReads(Value cache, ArrayRef<int64_t> windows,
 /// are 2 each, a decay 1, the delta rule's prediction 2.
 static double getRecurrenceFlops(RecurrenceOp op, Call call) {
   RankedTensorType q = getType(op.getQ()), v = getType(op.getV());
-  double state = static_cast<double>(q.getDimSize(1)) * q.getDimSize(2) *
-                 v.getDimSize(2);
+  double state =
+      static_cast<double>(q.getDimSize(1)) * q.getDimSize(2) * v.getDimSize(2);
   double perElement = 4.0 + (op.getDecay() ? 1.0 : 0.0) +
                       (op.getUpdate() == UpdateRule::delta ? 2.0 : 0.0);
   // A bounded history keeps window / stride states up to date.
@@ -124,9 +124,8 @@ static double getFlops(Operation *op, Call call) {
       // A sum of squares and a product; a rotation of pairs; ln Σ exp.
       .Case<NormalizeOp, RotaryOp>(
           [&](Operation *rows) { return 3.0 * elements(rows->getResult(0)); })
-      .Case([&](CrossEntropyOp loss) {
-        return 3.0 * elements(loss.getLogits());
-      })
+      .Case(
+          [&](CrossEntropyOp loss) { return 3.0 * elements(loss.getLogits()); })
       .Case<EmbedOp, ReshapeOp, SliceOp, ConcatOp, LastRowsOp, FillOp>(
           [](Operation *) { return 0.0; })
       .Default([&](Operation *rows) { return elements(rows->getResult(0)); });
@@ -145,10 +144,12 @@ static double getBytes(Operation *op, Call call) {
   if (isa<EmbedOp, LastRowsOp>(op))
     return 2.0 * getBytes(op->getResult(0), call);
   if (auto cached = dyn_cast<AttentionCachedOp>(op)) {
-    bytes = getBytes(cached.getQ(), call) + getBytes(cached.getO(), call) +
-            2.0 * (getBytes(cached.getK(), call) + getBytes(cached.getV(), call));
+    bytes =
+        getBytes(cached.getQ(), call) + getBytes(cached.getO(), call) +
+        2.0 * (getBytes(cached.getK(), call) + getBytes(cached.getV(), call));
     for (Value cache : {cached.getKCache(), cached.getVCache()})
-      bytes += getCacheReads(cache, cached.getWindows(), cached.getSinks(), call);
+      bytes +=
+          getCacheReads(cache, cached.getWindows(), cached.getSinks(), call);
   }
   return bytes;
 }

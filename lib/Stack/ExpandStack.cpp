@@ -36,8 +36,8 @@ static void warnOfUnusedMixer(MixOp mix, int64_t layers) {
   bool anyFull = llvm::any_of(all, isFull), allFull = llvm::all_of(all, isFull);
   if (anyFull && !allFull)
     return;
-  Operation &unused = anyFull ? mix.getBody().front().front()
-                              : mix.getBody().front().back();
+  Operation &unused =
+      anyFull ? mix.getBody().front().front() : mix.getBody().front().back();
   InFlightDiagnostic diagnostic =
       mix.emitWarning() << "ratio " << mix.getBiased() << " : " << mix.getFull()
                         << " over " << layers
@@ -112,8 +112,8 @@ struct ExpandStack : public hybrid::impl::HybridExpandStackBase<ExpandStack> {
   using HybridExpandStackBase::HybridExpandStackBase;
 
   void runOnOperation() override {
-    for (auto model : llvm::make_early_inc_range(
-             getOperation().getOps<ModelOp>())) {
+    for (auto model :
+         llvm::make_early_inc_range(getOperation().getOps<ModelOp>())) {
       expand(model);
       model.erase();
     }

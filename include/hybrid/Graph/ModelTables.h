@@ -36,8 +36,8 @@ struct ParameterRow {
 
 /// One state of a slot, zero at first.
 struct StateRow {
-  std::string path; // layers.3.mixer.k_cache
-  std::string kind; // kv, recurrent or conv
+  std::string path;            // layers.3.mixer.k_cache
+  std::string kind;            // kv, recurrent or conv
   mlir::RankedTensorType type; // with the slots in front
 };
 

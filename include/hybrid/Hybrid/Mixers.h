@@ -32,10 +32,10 @@ struct MixerRow {
   double gateNormalizer; // divides the log decay
   int64_t gateRank;      // rows of the gate's first projection; 0 without one
   std::optional<double> gateBias; // first value of the bias; drawn when absent
-  bool writeStrength;    // whether beta = sigmoid(W_b x) scales what is written
+  bool writeStrength; // whether beta = sigmoid(W_b x) scales what is written
   std::optional<NormKind> qkNorm; // of q and k per head
-  int64_t conv; // width of the short convolution; 0 for none
-  bool silu;    // SiLU on q, k and v even without a convolution
+  int64_t conv;                   // width of the short convolution; 0 for none
+  bool silu; // SiLU on q, k and v even without a convolution
   OutputStage output;
 };
 
