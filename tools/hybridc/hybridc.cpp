@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "report.h"
+
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Driver/Remarks.h"
@@ -93,6 +95,9 @@ Examples:
     hybridc demo.mlir --compile-to=schedule --remarks=schedule -o -
     hybridc demo.mlir --print-memory-plan --tokens=8192 --segments=8
 
+  Put the costs of two mixes side by side:
+    hybridc report a.mlir b.mlir
+
 Passes can be watched with --mlir-timing, --mlir-pass-statistics and
 --mlir-print-ir-after-all; --help-hidden lists all of these.
 Exit codes: 0 done, 1 bad input, 2 bad command line, 70 internal error.
@@ -155,6 +160,8 @@ int main(int argc, char **argv) {
           argc, argv, "hybridc: from the spec of a hybrid stack to an artefact\n",
           &llvm::errs()))
     return static_cast<int>(Outcome::Usage);
+  if (isReport())
+    return runReport();
   std::optional<Phase> lastPhase = parsePhase(compileTo);
   if (!lastPhase)
     return usageError("unknown phase '" + compileTo + "'");
