@@ -10,4 +10,55 @@
 
 include "mlir/Pass/PassBase.td"
 
+def HybridFuseRowwise : Pass<"hybrid-fuse-rowwise", "::mlir::ModuleOp"> {
+  let summary = "join neighbouring row-wise operations into regions";
+  let description = [{
+    Operations that compute a row from the same row (`RowwiseOpInterface`) and are
+    neighbours become one `hybrid.rowwise`, which loads each operand once and
+    stores only what is used outside. Two are neighbours when one reads the
+    other's result or both read the same rows. An operation never joins across one
+    that is not row-wise (a product, a mixer), so nothing is computed twice and
+    nothing waits for a region that needs it. A reshape inside joins what it
+    stands between; at the edge it stays outside, where it is a view. Slices and
+    concatenations are views too and stay outside. An operation that reads one row
+    or none (an activation, a filled tensor) joins its users rather than its
+    producer when they come later.
+
+    Remarks (category `fuse`):
+
+    | id | says |
+    |---|---|
+    | `HYB-F101` | which operations were joined |
+    | `HYB-F201` | an operation is alone: no neighbour is row-wise |
+    | `HYB-F202` | an operation did not join a row-wise producer, and what stands between |
+
+    It changes no numbers.
+
+    Before:
+
+    ```mlir
+    %1 = hybrid.normalize rms %x epsilon 1.000000e-05 : tensor<?x64xf32>
+    %2 = hybrid.mul %1, %w : tensor<?x64xf32>, tensor<64xf32>
+    %3 = hybrid.product %2, %p transpose_b : ...
+    ```
+
+    After:
+
+    ```mlir
+    %2 = hybrid.rowwise (%a = %x : tensor<?x64xf32>, %b = %w : tensor<64xf32>) -> tensor<?x64xf32> {
+      %4 = hybrid.normalize rms %a epsilon 1.000000e-05 : tensor<?x64xf32>
+      %5 = hybrid.mul %4, %b : tensor<?x64xf32>, tensor<64xf32>
+      hybrid.yield %5 : tensor<?x64xf32>
+    }
+    %3 = hybrid.product %2, %p transpose_b : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRegions", "regions", "Row-wise regions made">,
+    Statistic<"numJoined", "joined", "Operations in them">,
+    Statistic<"numAlone", "alone", "Row-wise operations left alone">
+  ];
+  let dependentDialects = ["::hybrid::HybridDialect"];
+}
+
 #endif // HYBRID_FUSE_PASSES_TD
