@@ -233,8 +233,8 @@ Value MathBuilder::tanh(Value x) {
   Value size = abs(x);
   Value power = exp(add(size, size));
   Value large = sub(f32(1.0), div(f32(2.0), add(power, f32(1.0))));
-  large = math::CopySignOp::create(b, large, x);
-  return select(is(Float::OLT, size, f32(0.625)), small, large);
+  Value y = select(is(Float::OLT, size, f32(0.625)), small, large);
+  return math::CopySignOp::create(b, y, x);
 }
 
 Value MathBuilder::erf(Value x) {

@@ -12,6 +12,22 @@
 using namespace mlir;
 using namespace hybrid::tile;
 
+/// Rows of the pieces that what is left of a stream is taken in.
+static constexpr int64_t kTailRows = 16;
+
+/// The largest tile that divides a static size evenly and is not small, else
+/// `most`: then the last tile is cut by a limit.
+static int64_t tileOf(int64_t size, int64_t most) {
+  if (ShapedType::isDynamic(size))
+    return most;
+  if (size <= most)
+    return size;
+  for (int64_t tile = most; 2 * tile > most; --tile)
+    if (size % tile == 0 && (tile % 8 == 0 || tile == most))
+      return tile;
+  return most;
+}
+
 namespace {
 /// One dim of the product: m, n or k.
 struct Axis {
@@ -20,8 +36,7 @@ struct Axis {
   /// is full.
   Value base, limit;
 
-  Axis(int64_t size, int64_t tile)
-      : size(size), tile(ShapedType::isDynamic(size) ? tile : std::min(size, tile)) {}
+  Axis(int64_t size, int64_t most) : size(size), tile(tileOf(size, most)) {}
   bool isRagged() const { return ShapedType::isDynamic(size) || size % tile != 0; }
   AffineExpr tiles(AffineExpr dynamicSize) const {
     AffineExpr all = ShapedType::isDynamic(size)
@@ -43,9 +58,12 @@ private:
   /// A block of a matrix with the given axes, of `group` where there are groups.
   Value load(Value view, Value group, const Axis &first, const Axis &second);
   Value sumOverDepth();
+  void emitTile();
 
   const ProductShape &s;
   Axis m, n, k;
+  /// Rows of a whole tile; m.tile is less in the tail.
+  int64_t rowTile;
   KernelBuilder b;
   Value group; // slot of the segment, or null
 };
@@ -53,7 +71,7 @@ private:
 
 Product::Product(OpBuilder &builder, Location loc, const ProductShape &shape)
     : s(shape), m(s.rows, s.rowTile), n(s.columns, s.columnTile), k(s.depth, s.depthTile),
-      b(makeBuilder(builder, loc)) {}
+      rowTile(m.tile), b(makeBuilder(builder, loc)) {}
 
 SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
   auto matrix = [&](int64_t first, int64_t second, bool transposed, bool grouped) {
@@ -106,9 +124,11 @@ Value Product::sumOverDepth() {
     k.base = base;
     Value left = s.transposeA ? load(b.view(0), {}, k, m) : load(b.view(0), {}, m, k);
     Value right = s.transposeB ? load(b.view(1), group, n, k) : load(b.view(1), group, k, n);
-    b.named("load_a", left);
-    b.named("load_b", right);
-    return b.named("product", b.dot(left, right, acc, s.transposeA, s.transposeB));
+    // Names are unique in a program, which may have tiles of two sizes.
+    std::string suffix = m.tile == rowTile ? "" : "_tail";
+    b.named("load_a" + suffix, left);
+    b.named("load_b" + suffix, right);
+    return b.named("product" + suffix, b.dot(left, right, acc, s.transposeA, s.transposeB));
   };
   Value zero = b.zeros({m.tile, n.tile});
   if (k.size == k.tile)
@@ -138,28 +158,46 @@ void Product::placeRows() {
     m.limit = b.idx(m.size);
 }
 
+void Product::emitTile() {
+  Value sum = sumOverDepth(), c = b.view(b.numViews() - 1);
+  SmallVector<Value> limits;
+  if (m.limit || n.limit)
+    limits.push_back(m.limit ? m.limit : b.idx(m.size));
+  if (n.limit)
+    limits.push_back(n.limit);
+  if (s.accumulate)
+    b.accumulate(sum, c, {m.base, n.base}, {0, 1}, limits);
+  else
+    b.store(sum, c, {m.base, n.base}, {0, 1}, limits);
+}
+
 ProgramOp Product::emit() {
   placeRows();
   n.base = b.mul(b.id(s.grouped ? 2 : 1), b.idx(n.tile));
   if (n.isRagged())
     n.limit = b.idx(n.size);
-
-  auto tileOfC = [&] {
-    Value sum = sumOverDepth(), c = b.view(b.numViews() - 1);
-    SmallVector<Value> limits;
-    if (m.limit || n.limit)
-      limits.push_back(m.limit ? m.limit : b.idx(m.size));
-    if (n.limit)
-      limits.push_back(n.limit);
-    if (s.accumulate)
-      b.accumulate(sum, c, {m.base, n.base}, {0, 1}, limits);
+  if (!ShapedType::isDynamic(m.size) || rowTile <= kTailRows) {
+    // Of a short segment there may be no such tile.
+    if (s.grouped)
+      b.when(b.lt(m.base, m.limit), [&] { emitTile(); });
     else
-      b.store(sum, c, {m.base, n.base}, {0, 1}, limits);
-  };
-  if (s.grouped)
-    b.when(b.lt(m.base, m.limit), tileOfC);
-  else
-    tileOfC();
+      emitTile();
+    return b.finish();
+  }
+  Value first = m.base, last = m.limit, end = b.add(first, b.idx(rowTile));
+  b.when(b.le(end, last), [&] {
+    m.limit = {};
+    emitTile();
+  });
+  b.when(b.gt(end, last), [&] {
+    m.limit = last;
+    m.tile = kTailRows;
+    b.loop(first, last, kTailRows, {}, [&](Value row, ValueRange) {
+      m.base = row;
+      emitTile();
+      return KernelBuilder::Values{};
+    });
+  });
   return b.finish();
 }
 

@@ -71,7 +71,7 @@ def HybridCPUExpandMath : Pass<"hybrid-cpu-expand-math"> {
     `log1p`, `tanh`, `erf`, `sin`, `cos`, `rsqrt`, `floor`; `fma` becomes
     `llvm.fmuladd`, which is fused where the level has the instruction. `sqrt`,
     `absf` and `copysign` stay. Errors are within 4 ulp of the f32 result
-    (`exp` within 1e-7 relative on [-88, 0]); denormals, infinities and NaN are
+    (`erf` within 6; `exp` within 1.2e-7 relative on [-87, 0]); denormals, infinities and NaN are
     kept. Angles are reduced in f64. Any other `math` op is an error.
 
     ```mlir

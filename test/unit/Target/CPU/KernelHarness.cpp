@@ -115,15 +115,20 @@ LogicalResult hybrid::cpu::runCompiled(tile::ProgramOp program,
     grid.push_back(cast<IntegerAttr>(size).getInt());
     parallel.push_back(program.getOrderOf(dim) == tile::Order::parallel);
   }
+  auto before = copies;
   kernel.run(arguments, grid, parallel);
 
   for (const HostView &view : views) {
     const std::vector<uint32_t> &copy = copies[view.memory.data()];
+    const std::vector<uint32_t> &old = before[view.memory.data()];
     bool isReal = elements[view.memory.data()].isF32();
-    for (auto [target, word] : llvm::zip_equal(view.memory, copy)) {
+    for (auto [target, word, oldWord] :
+         llvm::zip_equal(view.memory, copy, old)) {
       float real;
       std::memcpy(&real, &word, 4);
-      target = isReal ? double(real) : double(int32_t(word));
+      // A word that was not written keeps what double has and f32 has not.
+      if (word != oldWord)
+        target = isReal ? double(real) : double(int32_t(word));
     }
   }
   return success();

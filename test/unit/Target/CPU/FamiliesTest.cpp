@@ -1,0 +1,303 @@
+//===- FamiliesTest.cpp - programs of the families as machine code -*- C++
+//-*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whether a program computes its family is tested beside the program; here
+// machine code is held against the program, at sizes where tiles are full,
+// ragged and empty.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Tile/RecurrenceHarness.h"
+#include "../../Tile/SoftmaxReference.h"
+#include "KernelHarness.h"
+#include "hybrid/Tile/Families/Product.h"
+
+using namespace mlir;
+using namespace hybrid::cpu;
+using namespace hybrid::tile;
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class SoftmaxKernelTest : public KernelTest {
+protected:
+  void forwardAndBackward(const SoftmaxShape &s, ArrayRef<int64_t> lengths) {
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    SegmentBuffers segs = segments(lengths);
+    int64_t t = segs.tokens;
+    HostBuffer q = random({t, s.heads, s.dim}),
+               k = random({t, s.kvHeads, s.dim}),
+               v = random({t, s.kvHeads, s.valueDim});
+    HostBuffer o({t, s.heads, s.valueDim}, kNaN), lse({t, s.heads}, kNaN);
+    int64_t symbols[] = {t, int64_t(lengths.size()), segs.longest, 0, 0, 0};
+    OpBuilder b = builder();
+    compare(buildSoftmaxForward(b, b.getUnknownLoc(), s),
+            {&q, &k, &v, &segs.table, &segs.tokenSegment, &o, &lse}, symbols);
+    HostBuffer dout = random({t, s.heads, s.valueDim});
+    HostBuffer dq(q.shape(), kNaN), dk(k.shape(), kNaN), dv(v.shape(), kNaN);
+    compare(buildSoftmaxBackward(b, b.getUnknownLoc(), s),
+            {&q, &k, &v, &o, &lse, &dout, &segs.table, &segs.tokenSegment, &dq,
+             &dk, &dv},
+            symbols, 1e-5);
+  }
+};
+
+} // namespace
+
+TEST_F(SoftmaxKernelTest, Causal) {
+  forwardAndBackward(softmaxShape(2, 1, 32, 32, {}, {}, 64, 64),
+                     {130, 0, 64, 1});
+}
+
+TEST_F(SoftmaxKernelTest, OddWidths) {
+  forwardAndBackward(softmaxShape(1, 1, 12, 20, {}, {}, 16, 24), {37, 5});
+}
+
+TEST_F(SoftmaxKernelTest, HeadWiseWindowsAndSinks) {
+  forwardAndBackward(softmaxShape(4, 2, 16, 16, {0, 5, 20, 0}, {0, 3, 0, 0}),
+                     {70, 7});
+}
+
+TEST_F(SoftmaxKernelTest, Cached) {
+  SoftmaxShape s = softmaxShape(4, 2, 16, 16, {0, 9, 0, 9}, {0, 2, 0, 2});
+  int64_t rows = 64;
+  SegmentBuffers segs = segments({3, 1, 20}, {40, 0, 8});
+  int64_t t = segs.tokens;
+  int64_t symbols[] = {t, 3, segs.longest, 3, rows, 0};
+  HostBuffer q = random({t, s.heads, s.dim}), k = random({t, s.kvHeads, s.dim}),
+             v = random({t, s.kvHeads, s.valueDim});
+  HostBuffer kCache = random({3, s.kvHeads, rows, s.dim});
+  HostBuffer vCache = random({3, s.kvHeads, rows, s.valueDim});
+  HostBuffer o(q.shape(), kNaN);
+  OpBuilder b = builder();
+  compare(buildSoftmaxAppend(b, b.getUnknownLoc(), s),
+          {&k, &v, &kCache, &vCache, &segs.table, &segs.tokenSegment}, symbols);
+  compare(buildSoftmaxCached(b, b.getUnknownLoc(), s),
+          {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o}, symbols);
+}
+
+TEST_F(SoftmaxKernelTest, SplitKeys) {
+  SoftmaxShape s = softmaxShape(2, 1, 16, 16);
+  s.splits = 3;
+  int64_t rows = 96;
+  SegmentBuffers segs = segments({1, 2}, {80, 0});
+  int64_t t = segs.tokens;
+  int64_t symbols[] = {t, 2, segs.longest, 2, rows, 0};
+  HostBuffer q = random({t, s.heads, s.dim});
+  HostBuffer kCache = random({2, s.kvHeads, rows, s.dim});
+  HostBuffer vCache = random({2, s.kvHeads, rows, s.valueDim});
+  HostBuffer part({t, s.heads, s.splits, s.valueDim}, kNaN),
+      lse({t, s.heads, s.splits}, kNaN);
+  HostBuffer o(q.shape(), kNaN);
+  OpBuilder b = builder();
+  compare(buildSoftmaxSplit(b, b.getUnknownLoc(), s),
+          {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &part, &lse},
+          symbols);
+  compare(buildSoftmaxCombine(b, b.getUnknownLoc(), s), {&part, &lse, &o},
+          symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// Recurrence
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct RecurrenceCase {
+  const char *name;
+  RecurrenceUpdate update;
+  RecurrenceDecay decay;
+  int64_t window, stride;
+};
+
+const RecurrenceCase kRecurrences[] = {
+    {"Additive", RecurrenceUpdate::Additive, RecurrenceDecay::None, 0, 0},
+    {"AdditivePerHead", RecurrenceUpdate::Additive, RecurrenceDecay::PerHead, 0,
+     0},
+    {"AdditivePerChannel", RecurrenceUpdate::Additive,
+     RecurrenceDecay::PerChannel, 0, 0},
+    {"Delta", RecurrenceUpdate::Delta, RecurrenceDecay::None, 0, 0},
+    {"DeltaPerHead", RecurrenceUpdate::Delta, RecurrenceDecay::PerHead, 0, 0},
+    {"DeltaPerChannel", RecurrenceUpdate::Delta, RecurrenceDecay::PerChannel, 0,
+     0},
+    {"SlidingPerHead", RecurrenceUpdate::Delta, RecurrenceDecay::PerHead, 64,
+     32},
+    {"SlidingPerChannel", RecurrenceUpdate::Additive,
+     RecurrenceDecay::PerChannel, 32, 16},
+};
+
+void PrintTo(const RecurrenceCase &c, std::ostream *os) { *os << c.name; }
+
+class RecurrenceKernelTest
+    : public KernelTest,
+      public testing::WithParamInterface<RecurrenceCase> {
+protected:
+  RecurrenceShape shape() const {
+    RecurrenceShape s;
+    s.update = GetParam().update;
+    s.decay = GetParam().decay;
+    s.window = GetParam().window;
+    s.stride = GetParam().stride;
+    s.heads = 2;
+    s.kvHeads = 1;
+    s.keyDim = 16;
+    s.valueDim = 24;
+    s.scale = 0.25;
+    return s;
+  }
+
+  /// Arguments that forward and backward begin with.
+  SmallVector<HostBuffer *> operands(test::Call &call) {
+    const RecurrenceShape &s = call.shape;
+    SmallVector<HostBuffer *> list{&call.query, &call.key, &call.value,
+                                   &segs->table, &segs->tokenSegment};
+    if (s.hasDecay())
+      list.push_back(&call.decay);
+    if (s.hasBeta())
+      list.push_back(&call.beta);
+    return list;
+  }
+
+  test::Call makeCall(const RecurrenceShape &s, ArrayRef<int64_t> lengths,
+                      ArrayRef<int64_t> first = {}) {
+    std::vector<test::Piece> pieces;
+    for (auto [n, length] : llvm::enumerate(lengths))
+      pieces.push_back({length, int64_t(n), first.empty() ? 0 : first[n]});
+    segs.emplace(segments(lengths, first));
+    test::Call call(s, pieces, lengths.size());
+    test::fill(call);
+    symbols = {segs->tokens,
+               int64_t(lengths.size()),
+               segs->longest,
+               int64_t(lengths.size()),
+               0,
+               0};
+    return call;
+  }
+
+  std::optional<SegmentBuffers> segs;
+  SmallVector<int64_t> symbols;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, RecurrenceKernelTest,
+                         testing::ValuesIn(kRecurrences), [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
+
+} // namespace
+
+TEST_P(RecurrenceKernelTest, Forward) {
+  RecurrenceShape s = shape();
+  s.hasState = true;
+  test::Call call = makeCall(s, {150, 0, 1, 64}, {0, 0, 3, 40});
+  SmallVector<HostBuffer *> list = operands(call);
+  HostBuffer output({call.query.shape()[0], s.heads, s.valueDim}, kNaN);
+  list.push_back(&call.state);
+  list.push_back(&output);
+  OpBuilder b = builder();
+  compare(buildRecurrenceForward(b, b.getUnknownLoc(), s), list, symbols, 5e-6);
+}
+
+TEST_P(RecurrenceKernelTest, Step) {
+  RecurrenceShape s = shape();
+  s.hasState = true;
+  test::Call call = makeCall(s, {1, 3, 0}, {70, 0, 3});
+  SmallVector<HostBuffer *> list = operands(call);
+  HostBuffer output({call.query.shape()[0], s.heads, s.valueDim}, kNaN);
+  list.push_back(&call.state);
+  list.push_back(&output);
+  OpBuilder b = builder();
+  compare(buildRecurrenceStep(b, b.getUnknownLoc(), s), list, symbols, 5e-6);
+}
+
+TEST_P(RecurrenceKernelTest, Backward) {
+  RecurrenceShape s = shape();
+  s.hasState = s.hasFinalCotangent = s.window == 0;
+  test::Call call = makeCall(s, {150, 0, 1, 64});
+  SmallVector<HostBuffer *> list = operands(call);
+  HostBuffer dq(call.query.shape(), kNaN), dk(call.key.shape(), kNaN),
+      dv(call.value.shape(), kNaN), dg(call.decay.shape(), kNaN),
+      dbeta(call.beta.shape(), kNaN), dinit(call.state.shape(), kNaN);
+  if (s.hasState)
+    list.push_back(&call.state);
+  list.push_back(&call.dOutput);
+  if (s.hasFinalCotangent)
+    list.push_back(&call.dFinal);
+  list.append({&dq, &dk, &dv});
+  if (s.hasDecay())
+    list.push_back(&dg);
+  if (s.hasBeta())
+    list.push_back(&dbeta);
+  if (s.hasState)
+    list.push_back(&dinit);
+  SmallVector<Attribute> constants, rows;
+  for (int64_t symbol : symbols)
+    constants.push_back(Builder(&context).getI64IntegerAttr(symbol));
+  std::vector<HostBuffer> workspaces;
+  for (const RecurrenceWorkspace &space :
+       recurrenceBackwardWorkspaces(&context, s)) {
+    ASSERT_TRUE(succeeded(space.rows.constantFold(constants, rows)));
+    SmallVector<int64_t> sizes{cast<IntegerAttr>(rows.back()).getInt()};
+    llvm::append_range(sizes, space.sizes);
+    workspaces.emplace_back(sizes, kNaN);
+  }
+  for (HostBuffer &workspace : workspaces)
+    list.push_back(&workspace);
+  OpBuilder b = builder();
+  compare(buildRecurrenceBackward(b, b.getUnknownLoc(), s), list, symbols,
+          2e-5);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ProductKernelTest : public KernelTest {
+protected:
+  void check(const ProductShape &s, int64_t stream) {
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    auto sizeOf = [&](int64_t size) {
+      return ShapedType::isDynamic(size) ? stream : size;
+    };
+    int64_t rows = sizeOf(s.rows), depth = sizeOf(s.depth);
+    HostBuffer a = s.transposeA ? random({depth, rows}) : random({rows, depth});
+    HostBuffer b =
+        s.transposeB ? random({s.columns, depth}) : random({depth, s.columns});
+    HostBuffer c = s.accumulate ? random({rows, s.columns})
+                                : HostBuffer({rows, s.columns}, kNaN);
+    OpBuilder at = builder();
+    compare(buildProduct(at, at.getUnknownLoc(), s), {&a, &b, &c},
+            {stream, 1, stream, 0, 0, 0});
+  }
+  static constexpr int64_t kStream = ShapedType::kDynamic;
+};
+
+} // namespace
+
+TEST_F(ProductKernelTest, RowsTimesWeights) {
+  check({kStream, 300, 272, false, true}, 150);
+  check({kStream, 24, 40, false, true}, 0);
+  check({kStream, 24, 40, false, true}, 1);
+}
+
+TEST_F(ProductKernelTest, GradientOfRows) { check({kStream, 136, 64}, 137); }
+
+TEST_F(ProductKernelTest, GradientOfWeights) {
+  check({72, 136, kStream, true, false, true}, 133);
+}
+
+TEST_F(ProductKernelTest, FewRows) {
+  ProductShape s{kStream, 132, 72, false, true};
+  s.rowTile = ProductShape::kFewRows;
+  check(s, 6);
+}

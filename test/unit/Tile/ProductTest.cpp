@@ -1,0 +1,72 @@
+//===- ProductTest.cpp - product programs against the definition -*- C++
+//-*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Tile/Families/Product.h"
+#include "ProgramTest.h"
+
+using namespace mlir;
+using namespace hybrid::tile;
+
+namespace {
+
+class ProductTest : public ProgramTest {
+protected:
+  /// `stream` is the number of rows that kDynamic stands for.
+  void check(const ProductShape &s, int64_t stream) {
+    auto sizeOf = [&](int64_t size) {
+      return ShapedType::isDynamic(size) ? stream : size;
+    };
+    int64_t rows = sizeOf(s.rows), depth = sizeOf(s.depth);
+    HostBuffer a = s.transposeA ? random({depth, rows}) : random({rows, depth});
+    HostBuffer b =
+        s.transposeB ? random({s.columns, depth}) : random({depth, s.columns});
+    HostBuffer c = s.accumulate ? random({rows, s.columns})
+                                : HostBuffer({rows, s.columns}, kNaN);
+    HostBuffer expected = c;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < s.columns; ++j) {
+        double sum = s.accumulate ? c({i, j}) : 0.0;
+        for (int64_t n = 0; n < depth; ++n)
+          sum += (s.transposeA ? a({n, i}) : a({i, n})) *
+                 (s.transposeB ? b({j, n}) : b({n, j}));
+        expected({i, j}) = sum;
+      }
+    }
+    OpBuilder at = builder();
+    run(buildProduct(at, at.getUnknownLoc(), s), {&a, &b, &c},
+        {stream, 1, stream, 0, 0, 0});
+    EXPECT_LT(distance(c, expected), 1e-11);
+  }
+};
+
+constexpr int64_t kStream = ShapedType::kDynamic;
+
+} // namespace
+
+TEST_F(ProductTest, RowsTimesWeights) {
+  for (int64_t stream : {0, 1, 16, 129})
+    check({kStream, 24, 40, false, true}, stream);
+}
+
+TEST_F(ProductTest, RowsTimesWeightsOfManyTiles) {
+  check({kStream, 300, 272, false, true}, 20);
+}
+
+TEST_F(ProductTest, GradientOfRows) { check({kStream, 40, 24}, 37); }
+
+TEST_F(ProductTest, GradientOfWeightsIsAddedTo) {
+  for (int64_t stream : {0, 5, 130})
+    check({24, 40, kStream, true, false, true}, stream);
+}
+
+TEST_F(ProductTest, FewRows) {
+  ProductShape s{kStream, 20, 32, false, true};
+  s.rowTile = ProductShape::kFewRows;
+  for (int64_t stream : {1, 4, 6})
+    check(s, stream);
+}
