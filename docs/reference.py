@@ -20,7 +20,7 @@ DIALECTS = {
 }
 
 # In the order in which a spec passes through them.
-PASS_ROOMS = ["Stack", "Graph", "Grad", "Fuse", "Schedule", "Tile", "Plan",
+PASS_ROOMS = ["Stack", "Graph", "Report", "Grad", "Fuse", "Schedule", "Tile", "Plan",
               "Target/CPU", "Target/NVPTX"]
 
 NOTE = "<!-- Written by docs/reference.py from {source}; do not edit. -->\n\n"

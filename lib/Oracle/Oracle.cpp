@@ -81,13 +81,15 @@ static LogicalResult verifyCall(func::FuncOp function, const Call &call) {
   return success();
 }
 
-/// The shape a type has in this call.
-static SmallVector<int64_t> evaluateSizes(RankedTensorType type,
-                                          const Call &call) {
+SmallVector<int64_t> oracle::getShape(RankedTensorType type, const Call &call) {
+  bool isState = isa_and_nonnull<SlotsAttr>(type.getEncoding());
   std::array<int64_t, numCallSymbols> symbols = {
-      call.tokens(),  static_cast<int64_t>(call.segments.size()),
-      call.longest(), call.slots,
-      call.context,   call.depth};
+      call.tokens(),
+      static_cast<int64_t>(call.segments.size()),
+      isState && call.chunk ? call.chunk : call.longest(),
+      call.slots,
+      call.context,
+      call.depth};
   SmallVector<int64_t> shape;
   for (AffineExpr size : getSizes(type).getResults()) {
     SmallVector<AffineExpr> constants;
@@ -156,8 +158,8 @@ LogicalResult Evaluation::evaluateOp(Operation *op) {
     return failure();
   for (auto [value, tensor] : llvm::zip_equal(op->getResults(), results)) {
     assert(ArrayRef<int64_t>(tensor.shape) ==
-               ArrayRef<int64_t>(evaluateSizes(
-                   cast<RankedTensorType>(value.getType()), call)) &&
+               ArrayRef<int64_t>(
+                   getShape(cast<RankedTensorType>(value.getType()), call)) &&
            "a definition gives the shape of its type");
     set(value, std::move(tensor));
   }
@@ -173,7 +175,7 @@ LogicalResult Evaluation::define(Operation *op, Operands operands,
             SoftplusGradOp>(
           [&](auto binary) { return defineBinary(binary, operands, results); })
       .Case<FillOp>([&](FillOp fill) {
-        Tensor value(evaluateSizes(fill.getResult().getType(), call));
+        Tensor value(getShape(fill.getResult().getType(), call));
         std::fill(value.data.begin(), value.data.end(),
                   fill.getValue().convertToDouble());
         results.push_back(std::move(value));
@@ -214,7 +216,7 @@ FailureOr<std::vector<Tensor>> oracle::evaluate(func::FuncOp function,
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       continue;
-    SmallVector<int64_t> shape = evaluateSizes(type, call);
+    SmallVector<int64_t> shape = getShape(type, call);
     if (tensor.shape != shape) {
       InFlightDiagnostic error = function.emitError()
                                  << "argument " << index << " has the shape [";

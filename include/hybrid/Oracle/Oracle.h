@@ -75,6 +75,9 @@ struct Call {
   int64_t slots = 0;
   int64_t context = 0;
   int64_t depth = 0;
+  /// The largest chunk that the state was made for, which is `longest` in the
+  /// sizes of states; 0: the longest segment of this call.
+  int64_t chunk = 0;
 
   int64_t tokens() const { return segments.empty() ? 0 : segments.back().end; }
   int64_t longest() const;
@@ -83,6 +86,10 @@ struct Call {
   /// slot of its index and starting at position 0.
   static Call packed(llvm::ArrayRef<int64_t> lengths);
 };
+
+/// The shape that a graph tensor has in `call`.
+llvm::SmallVector<int64_t> getShape(mlir::RankedTensorType type,
+                                    const Call &call);
 
 /// Evaluates `function` on one tensor per argument; the tensor given for an
 /// argument of type `!hybrid.segments` is not read. Fails with an error at the

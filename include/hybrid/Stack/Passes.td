@@ -54,4 +54,46 @@ def HybridExpandStack : Pass<"hybrid-expand-stack", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hybrid::HybridDialect"];
 }
 
+def HybridShrinkModel : Pass<"hybrid-shrink-model", "::mlir::ModuleOp"> {
+  let summary = "give a model small sizes and keep its structure";
+  let description = [{
+    Writes each `hybrid.model` with sizes that a reference evaluates in a moment:
+    at most 96 ids, width 64, heads of 16 channels, two key heads, a feed-forward
+    part of 96. Lengths (trained, windows, strides) shrink by one factor, so that
+    a trained length of 64 stands for the stated one, and windows stay in their
+    relation to it. A ratio keeps one period, a pattern one repetition, a model
+    of one mixer two layers. Mixers, positions, groups, gates, norms and clauses
+    stay. For tests and bug reports; changes numbers, of course.
+
+    Before:
+
+    ```mlir
+    hybrid.model @m vocab(128256) width(1536) layers(12) trained(4096) {
+      hybrid.mix ratio(3 : 1) {
+        hybrid.swla window(4096) stride(1024) {
+          hybrid.gla heads(4) head_dim(192) value_dim(384)
+        }
+        hybrid.softmax heads(12) head_dim(128) position(nope) logit_scale(log_n)
+      }
+      hybrid.mlp swiglu(5376)
+    }
+    ```
+
+    After:
+
+    ```mlir
+    hybrid.model @m vocab(96) width(64) layers(4) trained(64) {
+      hybrid.mix ratio(3 : 1) {
+        hybrid.swla window(64) stride(16) {
+          hybrid.gla heads(2) head_dim(16) value_dim(32)
+        }
+        hybrid.softmax heads(2) head_dim(16) position(nope) logit_scale(log_n)
+      }
+      hybrid.mlp swiglu(96)
+    }
+    ```
+  }];
+  let dependentDialects = ["::hybrid::HybridDialect"];
+}
+
 #endif // HYBRID_STACK_PASSES_TD
