@@ -16,6 +16,15 @@ using namespace hybrid;
 /// products would be mostly padding.
 static constexpr int64_t longestStep = 16;
 
+/// Tokens per chunk on the CPU. What a token costs inside a chunk grows with its
+/// length, what it costs through the state does not; 16 rows are enough for the
+/// products with the state to be efficient. The adjoint also writes the state of
+/// every chunk to memory, half as often with 32. (docs/rationale/recurrence.md)
+static int64_t chunkOnCPU(const tile::RecurrenceShape &shape, bool isAdjoint) {
+  bool perChannel = shape.decay == tile::RecurrenceDecay::PerChannel;
+  return isAdjoint && !perChannel ? 32 : 16;
+}
+
 template <typename Op> static tile::RecurrenceShape shapeOf(Op op) {
   tile::RecurrenceShape shape;
   auto q = cast<RankedTensorType>(op.getQ().getType());
@@ -58,6 +67,7 @@ static Value restoreState(OpBuilder &builder, Location loc, Value state, Type ty
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
+  shape.chunk = chunkOnCPU(shape, /*isAdjoint=*/false);
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   Location loc = op.getLoc();
@@ -119,6 +129,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
   shape.hasFinalCotangent = static_cast<bool>(op.getDfinal());
+  shape.chunk = chunkOnCPU(shape, /*isAdjoint=*/true);
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);
