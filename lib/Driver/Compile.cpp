@@ -7,8 +7,10 @@
 
 #include "hybrid/Driver/Compile.h"
 
-#include "hybrid/Artefact/Container.h"
+#include "hybrid/Artefact/Assemble.h"
+#include "hybrid/Graph/ModelTables.h"
 #include "hybrid/Plan/MemoryPlan.h"
+#include "hybrid/Target/CPU/Compile.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -215,5 +217,52 @@ Outcome Compiler::finish(ModuleOp module) {
   }
   if (options.lastPhase == Phase::Plan)
     return write(json);
-  return Outcome::Ok;
+  return makeCode(module, *plan);
+}
+
+/// The symbols of all kernels; the plan has one per program.
+static SmallVector<StringRef> kernelSymbols(const Plan &plan) {
+  SmallVector<StringRef> symbols;
+  for (const PlanKernel &kernel : plan.kernels)
+    symbols.push_back(kernel.symbol);
+  return symbols;
+}
+
+Outcome Compiler::makeCode(ModuleOp module, Plan &plan) {
+  std::vector<ArtefactCode> code;
+  std::string assembly;
+  for (StringRef name : options.cpuLevels) {
+    TimingScope levelTiming = timing.nest(("code for " + name).str());
+    cpu::Options codeOptions;
+    codeOptions.assembly = &assembly;
+    assembly.clear();
+    FailureOr<cpu::CompiledCode> compiled = failure();
+    bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
+        [&] {
+          compiled = cpu::compile(module, kernelSymbols(plan),
+                                  *cpu::levelNamed(name), codeOptions);
+        },
+        /*RequestedStackSize=*/64 << 20);
+    if (!survived || failed(compiled))
+      return internalError(phaseInfo(Phase::Target), module, "builtin.module()",
+                           survived ? "a tile program was refused"
+                                    : "the compiler crashed");
+    // A kernel has one scratch size in the plan, which must do for any level.
+    for (auto [kernel, made] : llvm::zip_equal(plan.kernels, compiled->kernels))
+      kernel.scratch = std::max<uint64_t>(kernel.scratch, made.scratchBytes);
+    if (Outcome outcome = dump(Phase::Target, (name + ".s").str(), assembly);
+        outcome != Outcome::Ok)
+      return outcome;
+    code.push_back({name.str(), std::move(compiled->elf)});
+  }
+  if (options.lastPhase == Phase::Target)
+    return write(assembly);
+
+  FailureOr<ModelTables> tables = getModelTables(module);
+  if (failed(tables))
+    return Outcome::BadInput;
+  llvm::Expected<std::string> bytes = assembleArtefact(spec, *tables, plan, code);
+  if (!bytes)
+    return fail(llvm::toString(bytes.takeError()));
+  return write(*bytes);
 }

@@ -31,7 +31,7 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
       .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp,
             func::ReturnOp>([](auto) { return success(); })
       .Case<AttentionOp, AttentionGradOp, AttentionCachedOp, RecurrenceOp,
-            RecurrenceGradOp>(
+            RecurrenceGradOp, ShortConvOp, ShortConvGradOp>(
           [&](auto known) { return scheduleOp(scheduler, known); })
       .Default([&](Operation *unknown) {
         return unknown->emitOpError("has no strategy for target '")

@@ -56,6 +56,8 @@ mlir::LogicalResult scheduleOp(Scheduler &scheduler, AttentionGradOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, AttentionCachedOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, RecurrenceOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, RecurrenceGradOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, ShortConvOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, ShortConvGradOp op);
 
 } // namespace hybrid
 

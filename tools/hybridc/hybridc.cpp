@@ -58,10 +58,6 @@ static cl::opt<std::string>
                cl::desc("write what every phase gives to a file in the folder"),
                cl::cat(lookOptions));
 static cl::opt<std::string>
-    emit("emit", cl::value_desc("form"),
-         cl::desc("how phase target is written: llvm or asm (of the last level)"),
-         cl::init("asm"), cl::cat(lookOptions));
-static cl::opt<std::string>
     remarks("remarks", cl::ValueOptional, cl::value_desc("regex"),
             cl::desc("print what was decided and why, of the phases that match"),
             cl::cat(lookOptions));
@@ -134,7 +130,6 @@ static CompileOptions readOptions(Phase lastPhase) {
   if (!cpuLevels.empty())
     options.cpuLevels = cpuLevels;
   options.dumpFolder = dumpFolder;
-  options.emit = emit;
   options.printMemoryPlan = memoryPlan;
   options.capacities = {tokens,
                         segments,
@@ -165,8 +160,6 @@ int main(int argc, char **argv) {
   std::optional<Phase> lastPhase = parsePhase(compileTo);
   if (!lastPhase)
     return usageError("unknown phase '" + compileTo + "'");
-  if (emit != "llvm" && emit != "asm")
-    return usageError("unknown form '" + emit + "' of --emit");
   CompileOptions options = readOptions(*lastPhase);
 
   std::string error;

@@ -42,8 +42,6 @@ struct CompileOptions {
   Phase lastPhase = Phase::Artefact;
   /// Folder for the module after every phase; empty: none.
   std::string dumpFolder;
-  /// What phase `target` prints: `llvm` or `asm`.
-  std::string emit = "asm";
   bool printMemoryPlan = false;
   /// What the memory plan is printed for.
   SymbolValues capacities = {};
@@ -64,6 +62,7 @@ private:
   Outcome dump(Phase phase, llvm::StringRef suffix, llvm::StringRef text);
   Outcome write(llvm::StringRef bytes);
   Outcome finish(mlir::ModuleOp module);
+  Outcome makeCode(mlir::ModuleOp module, Plan &plan);
 
   mlir::MLIRContext &context;
   const CompileOptions &options;
