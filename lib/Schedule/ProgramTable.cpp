@@ -18,14 +18,14 @@ static std::string requestOf(Operation *op, StringRef variant) {
   std::string request;
   llvm::raw_string_ostream os(request);
   os << variant << '\0' << op->getName() << '\0';
-  // Inherent attributes alone: others are remarks of other phases.
+  // Inherent attributes alone: others are notes of other phases.
   os << op->getPropertiesAsAttribute() << '\0';
   llvm::interleaveComma(op->getOperandTypes(), os);
   os << " -> ";
   llvm::interleaveComma(op->getResultTypes(), os);
-  for (Region &region : op->getRegions())
-    for (Block &block : region)
-      block.print(os);
+  // In the local scope the operands of `op` itself have no names.
+  if (op->getNumRegions())
+    op->print(os, OpPrintingFlags().useLocalScope());
   return request;
 }
 

@@ -7,6 +7,8 @@
 
 #include "Scheduler.h"
 
+#include "hybrid/Tile/Families/Rows.h"
+#include "hybrid/Tile/Families/Rowwise.h"
 #include "hybrid/Tile/Families/ShortConv.h"
 
 using namespace mlir;
@@ -67,4 +69,199 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
   op->replaceAllUsesWith(dispatch);
   op.erase();
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Row-wise regions
+//===----------------------------------------------------------------------===//
+
+static FailureOr<tile::ProgramOp> rowwiseProgram(Scheduler &scheduler,
+                                                 Operation *op, bool inPlace) {
+  tile::ProgramOp program = scheduler.programs.get(
+      op, inPlace ? "in_place" : "rows",
+      [&](OpBuilder &programs, ModuleOp) -> tile::ProgramOp {
+        FailureOr<tile::ProgramOp> built = tile::buildRowwise(programs, op);
+        if (failed(built))
+          return {};
+        if (inPlace) {
+          // The result is stored where the first operand was loaded.
+          Block &body = built->getBlock();
+          body.getArguments().back().replaceAllUsesWith(body.getArgument(0));
+          body.eraseArgument(body.getNumArguments() - 1);
+        }
+        return *built;
+      });
+  if (!program)
+    return failure();
+  return program;
+}
+
+LogicalResult hybrid::scheduleRowwise(Scheduler &scheduler, Operation *op) {
+  FailureOr<tile::ProgramOp> program = rowwiseProgram(scheduler, op, false);
+  if (failed(program))
+    return failure();
+  auto region = dyn_cast<RowwiseOp>(op);
+  size_t count = region ? region.getBody().front().getOperations().size() - 1 : 1;
+  scheduler.chose(op, "HYB-S303", "one pass over the rows",
+                  Twine(count) + (count == 1 ? " operation" : " operations") +
+                      " fused");
+  OpBuilder builder(op);
+  DispatchOp dispatch = scheduler.dispatch(builder, op->getLoc(), *program,
+                                           op->getOperands(), op->getResultTypes());
+  op->replaceAllUsesWith(dispatch);
+  op->erase();
+  return success();
+}
+
+LogicalResult hybrid::scheduleInPlace(Scheduler &scheduler, Operation *op) {
+  FailureOr<tile::ProgramOp> program = rowwiseProgram(scheduler, op, true);
+  if (failed(program))
+    return failure();
+  scheduler.chose(op, "HYB-S304", "one pass over the rows, in place",
+                  "the first operand is an accumulated gradient");
+  OpBuilder builder(op);
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, op->getLoc(), *program, op->getOperands(),
+                         op->getResultTypes(), /*ties=*/{0, 0});
+  op->replaceAllUsesWith(dispatch);
+  op->erase();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Embedding, loss, sums over tokens
+//===----------------------------------------------------------------------===//
+
+/// Replaces `op` by one launch of the program of `build`, with the operands of
+/// `op` or those given.
+static LogicalResult replaceByLaunch(Scheduler &scheduler, Operation *op,
+                                     StringRef variant,
+                                     llvm::function_ref<tile::ProgramOp(OpBuilder &)> build,
+                                     std::optional<ValueRange> inputs = {}) {
+  tile::ProgramOp program =
+      scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
+        return build(programs);
+      });
+  OpBuilder builder(op);
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, op->getLoc(), program,
+                         inputs.value_or(op->getOperands()), op->getResultTypes());
+  op->replaceAllUsesWith(dispatch);
+  op->erase();
+  return success();
+}
+
+static tile::EmbedShape embedShape(Value table, bool accumulate = false) {
+  auto type = cast<RankedTensorType>(table.getType());
+  tile::EmbedShape shape;
+  shape.vocab = type.getDimSize(0);
+  shape.width = type.getDimSize(1);
+  shape.accumulate = accumulate;
+  return shape;
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedOp op) {
+  scheduler.chose(op, "HYB-S501", "rows gathered by id", "one row per token");
+  return replaceByLaunch(scheduler, op, "gather", [&](OpBuilder &programs) {
+    return tile::buildEmbed(programs, op.getLoc(), embedShape(op.getTable()));
+  });
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedGradOp op) {
+  scheduler.chose(op, "HYB-S502", "rows added by id, in token order",
+                  "tokens share rows, so columns run apart and tokens do not");
+  return replaceByLaunch(scheduler, op, "scatter", [&](OpBuilder &programs) {
+    return tile::buildEmbedGrad(programs, op.getLoc(), embedShape(op.getDtable()));
+  });
+}
+
+Value hybrid::scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
+                                  OpBuilder &builder, Value sum) {
+  tile::ProgramOp program =
+      scheduler.programs.get(op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildEmbedGrad(programs, op.getLoc(),
+                                    embedShape(op.getDtable(), true));
+      });
+  scheduler.chose(op, "HYB-S503", "added to the gradient in place",
+                  "nothing else reads the sum");
+  return scheduler
+      .dispatch(builder, op.getLoc(), program, {op.getIds(), op.getDy(), sum},
+                sum.getType(), /*ties=*/{0, 2})
+      ->getResult(0);
+}
+
+static tile::ReduceTokensShape reduceShape(ReduceTokensOp op, bool accumulate = false) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  auto y = cast<RankedTensorType>(op.getResult().getType());
+  tile::ReduceTokensShape shape;
+  llvm::append_range(shape.sizes, x.getShape().drop_front());
+  shape.summed = shape.sizes.size() - y.getRank();
+  shape.accumulate = accumulate;
+  return shape;
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ReduceTokensOp op) {
+  scheduler.chose(op, "HYB-S504", "summed in token order", "columns run apart");
+  return replaceByLaunch(scheduler, op, "sum", [&](OpBuilder &programs) {
+    return tile::buildReduceTokens(programs, op.getLoc(), reduceShape(op));
+  });
+}
+
+Value hybrid::scheduleAccumulated(Scheduler &scheduler, ReduceTokensOp op,
+                                  OpBuilder &builder, Value sum) {
+  tile::ProgramOp program =
+      scheduler.programs.get(op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildReduceTokens(programs, op.getLoc(), reduceShape(op, true));
+      });
+  scheduler.chose(op, "HYB-S505", "added to the gradient in place",
+                  "nothing else reads the sum");
+  return scheduler
+      .dispatch(builder, op.getLoc(), program, {op.getX(), sum}, sum.getType(),
+                /*ties=*/{0, 1})
+      ->getResult(0);
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, LastRowsOp op) {
+  scheduler.chose(op, "HYB-S506", "one row per segment", "others are not read");
+  return replaceByLaunch(scheduler, op, "rows", [&](OpBuilder &programs) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    return tile::buildLastRows(programs, op.getLoc(), x.getDimSize(1));
+  });
+}
+
+static tile::CrossEntropyShape crossEntropyShape(Value logits) {
+  tile::CrossEntropyShape shape;
+  shape.vocab = cast<RankedTensorType>(logits.getType()).getDimSize(1);
+  return shape;
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyOp op) {
+  scheduler.chose(op, "HYB-S507", "online log-sum-exp", "one pass over the logits");
+  return replaceByLaunch(scheduler, op, "forward", [&](OpBuilder &programs) {
+    return tile::buildCrossEntropy(programs, op.getLoc(),
+                                   crossEntropyShape(op.getLogits()));
+  });
+}
+
+/// The gradient that every token's loss has when their sum is differentiated.
+static bool isOne(Value value) {
+  auto fill = value ? value.getDefiningOp<FillOp>() : FillOp();
+  return fill && fill.getValue().convertToDouble() == 1.0;
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op) {
+  tile::CrossEntropyShape shape = crossEntropyShape(op.getLogits());
+  SmallVector<Value> inputs{op.getLogits(), op.getLabels(), op.getWeights()};
+  if (op.getDloss() && !isOne(op.getDloss())) {
+    shape.hasLossGradient = true;
+    inputs.push_back(op.getDloss());
+  }
+  scheduler.chose(op, "HYB-S508", "two passes over the logits",
+                  "the log-sum-exp is computed again, not saved");
+  return replaceByLaunch(
+      scheduler, op, shape.hasLossGradient ? "backward" : "backward_of_sum",
+      [&](OpBuilder &programs) {
+        return tile::buildCrossEntropyGrad(programs, op.getLoc(), shape);
+      },
+      ValueRange(inputs));
 }

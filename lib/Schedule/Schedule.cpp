@@ -31,12 +31,31 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
       .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp,
             func::ReturnOp>([](auto) { return success(); })
       .Case<AttentionOp, AttentionGradOp, AttentionCachedOp, RecurrenceOp,
-            RecurrenceGradOp, ShortConvOp, ShortConvGradOp>(
+            RecurrenceGradOp, ShortConvOp, ShortConvGradOp, EmbedOp, LastRowsOp,
+            CrossEntropyOp, CrossEntropyGradOp>(
           [&](auto known) { return scheduleOp(scheduler, known); })
-      .Default([&](Operation *unknown) {
-        return unknown->emitOpError("has no strategy for target '")
+      .Case<ProductOp, EmbedGradOp, ReduceTokensOp>([&](auto known) {
+        // Left for the sum that it is added to.
+        return isAccumulated(known) ? success() : scheduleOp(scheduler, known);
+      })
+      .Case<AddOp>([&](AddOp add) {
+        return isGradientSum(add) ? scheduleGradientSum(scheduler, add)
+                                  : scheduleRowwise(scheduler, add);
+      })
+      .Default([&](Operation *other) -> LogicalResult {
+        if (isa<RowwiseOp, RowwiseOpInterface>(other))
+          return scheduleRowwise(scheduler, other);
+        return other->emitOpError("has no strategy for target '")
                << target << "'; schedule knows graph operations alone";
       });
+}
+
+/// Values that the strategies' programs compute for themselves.
+static void eraseUnused(func::FuncOp function) {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 namespace {
@@ -61,6 +80,7 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
            llvm::make_early_inc_range(function.getBody().front()))
         if (failed(scheduleAny(scheduler, &op, target)))
           return signalPassFailure();
+      eraseUnused(function);
       relaxStrides(function, scheduler.programs);
     }
     numDispatches += scheduler.numDispatches;

@@ -58,6 +58,35 @@ mlir::LogicalResult scheduleOp(Scheduler &scheduler, RecurrenceOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, RecurrenceGradOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, ShortConvOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, ShortConvGradOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, ProductOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, EmbedOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, EmbedGradOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, ReduceTokensOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, LastRowsOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, CrossEntropyOp op);
+mlir::LogicalResult scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op);
+/// A row-wise region, or one operation that could stand in one.
+mlir::LogicalResult scheduleRowwise(Scheduler &scheduler, mlir::Operation *op);
+/// The same, with its one result in the memory of its first operand.
+mlir::LogicalResult scheduleInPlace(Scheduler &scheduler, mlir::Operation *op);
+
+// Sums into the caller's gradients (Accumulate.cpp).
+
+/// Whether `value` is a gradient argument or a sum that starts with one and may
+/// overwrite it.
+bool isGradientSum(mlir::Value value);
+/// Whether the one use of `producer` is being added to such a sum.
+bool isAccumulated(mlir::Operation *producer);
+/// Schedules a sum for which isGradientSum holds, with its producer where the
+/// producer's program can add.
+mlir::LogicalResult scheduleGradientSum(Scheduler &scheduler, AddOp op);
+/// Launches that add the result of `op` to `sum` in place; the new sum.
+mlir::Value scheduleAccumulated(Scheduler &scheduler, ProductOp op,
+                                mlir::OpBuilder &builder, mlir::Value sum);
+mlir::Value scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
+                                mlir::OpBuilder &builder, mlir::Value sum);
+mlir::Value scheduleAccumulated(Scheduler &scheduler, ReduceTokensOp op,
+                                mlir::OpBuilder &builder, mlir::Value sum);
 
 } // namespace hybrid
 

@@ -1,0 +1,99 @@
+//===- Product.cpp - strategies of matrix products -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Scheduler.h"
+
+#include "hybrid/Tile/Families/Product.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace hybrid;
+
+static tile::ProductShape shapeOf(ProductOp op) {
+  auto a = cast<RankedTensorType>(op.getA().getType());
+  auto c = cast<RankedTensorType>(op.getResult().getType());
+  tile::ProductShape shape;
+  shape.rows = c.getDimSize(0);
+  shape.columns = c.getDimSize(1);
+  unsigned depthDim = op.getTransposeA() ? 0 : 1;
+  shape.depth = a.getDimSize(depthDim);
+  shape.transposeA = op.getTransposeA();
+  shape.transposeB = op.getTransposeB();
+  if (ShapedType::isDynamic(shape.rows))
+    shape.stream = getSizes(c).getResult(0);
+  else if (ShapedType::isDynamic(shape.depth))
+    shape.stream = getSizes(a).getResult(depthDim);
+  return shape;
+}
+
+/// Whether calls of this entry may be decoding steps of a few rows.
+static bool isDecoded(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    auto role = function.getArgAttrOfType<StringAttr>(index, "hybrid.role");
+    if (role && role == "state")
+      return true;
+  }
+  return false;
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
+  tile::ProductShape shape = shapeOf(op);
+  Location loc = op.getLoc();
+  OpBuilder builder(op);
+  auto launch = [&](OpBuilder &builder, StringRef variant, int64_t rowTile) {
+    tile::ProgramOp program =
+        scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
+          tile::ProductShape tiled = shape;
+          tiled.rowTile = rowTile;
+          return tile::buildProduct(programs, loc, tiled);
+        });
+    DispatchOp dispatch = scheduler.dispatch(
+        builder, loc, program, {op.getA(), op.getB()}, op.getResult().getType());
+    return SmallVector<Value>(dispatch->getResults());
+  };
+  auto many = [&](OpBuilder &builder) {
+    return launch(builder, "many", tile::ProductShape::kManyRows);
+  };
+  auto few = [&](OpBuilder &builder) {
+    return launch(builder, "few", tile::ProductShape::kFewRows);
+  };
+
+  constexpr int64_t fewRows = tile::ProductShape::kFewRows;
+  if (ShapedType::isDynamic(shape.rows) && isDecoded(op)) {
+    scheduler.chose(op, "HYB-S402",
+                    "the matrix read once for up to " + Twine(fewRows) +
+                        " rows, else blocks of " +
+                        Twine(tile::ProductShape::kManyRows),
+                    "with a state, calls are prefill or decode");
+    op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
+                                            fewRows - shape.stream, few, many));
+  } else {
+    scheduler.chose(op, "HYB-S401",
+                    "blocks of " + Twine(tile::ProductShape::kManyRows) + " rows",
+                    "whole sequences");
+    op->replaceAllUsesWith(many(builder));
+  }
+  op.erase();
+  return success();
+}
+
+Value hybrid::scheduleAccumulated(Scheduler &scheduler, ProductOp op,
+                                  OpBuilder &builder, Value sum) {
+  tile::ProductShape shape = shapeOf(op);
+  shape.accumulate = true;
+  tile::ProgramOp program =
+      scheduler.programs.get(op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildProduct(programs, op.getLoc(), shape);
+      });
+  scheduler.chose(op, "HYB-S403", "added to the gradient in place",
+                  "nothing else reads the product");
+  return scheduler
+      .dispatch(builder, op.getLoc(), program, {op.getA(), op.getB(), sum},
+                sum.getType(), /*ties=*/{0, 2})
+      ->getResult(0);
+}
