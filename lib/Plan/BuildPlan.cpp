@@ -246,7 +246,7 @@ LogicalResult EntryPlanner::assignBackwards(Operation *op) {
       Operation *yield = region.front().getTerminator();
       for (auto [value, result] :
            llvm::zip_equal(yield->getOperands(), alternatives->getResults()))
-        if (failed(demand(value, places[result], yield)))
+        if (Place place = places.at(result); failed(demand(value, place, yield)))
           return failure();
       if (failed(assignBackwards(region.front())))
         return failure();

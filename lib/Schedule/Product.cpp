@@ -13,6 +13,10 @@
 using namespace mlir;
 using namespace hybrid;
 
+/// Rows per tile: of whole sequences, and of a decoding step, where reading the
+/// matrix is all that costs.
+static constexpr int64_t manyRows = 64, fewRows = 4;
+
 static tile::ProductShape shapeOf(ProductOp op) {
   auto a = cast<RankedTensorType>(op.getA().getType());
   auto c = cast<RankedTensorType>(op.getResult().getType());
@@ -24,9 +28,9 @@ static tile::ProductShape shapeOf(ProductOp op) {
   shape.transposeA = op.getTransposeA();
   shape.transposeB = op.getTransposeB();
   if (ShapedType::isDynamic(shape.rows))
-    shape.stream = getSizes(c).getResult(0);
+    shape.dynamicSize = getSizes(c).getResult(0);
   else if (ShapedType::isDynamic(shape.depth))
-    shape.stream = getSizes(a).getResult(depthDim);
+    shape.dynamicSize = getSizes(a).getResult(depthDim);
   return shape;
 }
 
@@ -49,7 +53,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
     tile::ProgramOp program =
         scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
           tile::ProductShape tiled = shape;
-          tiled.rowTile = rowTile;
+          if (ShapedType::isDynamic(shape.rows))
+            tiled.rowTile = rowTile;
           return tile::buildProduct(programs, loc, tiled);
         });
     DispatchOp dispatch = scheduler.dispatch(
@@ -57,24 +62,23 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
     return SmallVector<Value>(dispatch->getResults());
   };
   auto many = [&](OpBuilder &builder) {
-    return launch(builder, "many", tile::ProductShape::kManyRows);
+    return launch(builder, "many", manyRows);
   };
   auto few = [&](OpBuilder &builder) {
-    return launch(builder, "few", tile::ProductShape::kFewRows);
+    return launch(builder, "few", fewRows);
   };
 
-  constexpr int64_t fewRows = tile::ProductShape::kFewRows;
   if (ShapedType::isDynamic(shape.rows) && isDecoded(op)) {
     scheduler.chose(op, "HYB-S402",
                     "the matrix read once for up to " + Twine(fewRows) +
                         " rows, else blocks of " +
-                        Twine(tile::ProductShape::kManyRows),
+                        Twine(manyRows),
                     "with a state, calls are prefill or decode");
     op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
-                                            fewRows - shape.stream, few, many));
+                                            fewRows - shape.dynamicSize, few, many));
   } else {
     scheduler.chose(op, "HYB-S401",
-                    "blocks of " + Twine(tile::ProductShape::kManyRows) + " rows",
+                    "blocks of " + Twine(manyRows) + " rows",
                     "whole sequences");
     op->replaceAllUsesWith(many(builder));
   }
