@@ -11,6 +11,7 @@
 #include "hybrid/Graph/ModelTables.h"
 #include "hybrid/Plan/MemoryPlan.h"
 #include "hybrid/Target/CPU/Compile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -172,6 +173,18 @@ Outcome Compiler::checkTargets() {
   return Outcome::Ok;
 }
 
+/// The input may be a spec or the functions that a spec becomes.
+static Phase firstPhase(ModuleOp module) {
+  Phase first = Phase::Spec;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto entry = function->getAttrOfType<StringAttr>("hybrid.entry")) {
+      if (entry == "backward")
+        return Phase::Fuse;
+      first = Phase::Grad;
+    }
+  return first;
+}
+
 Outcome Compiler::run(llvm::SourceMgr &sources) {
   if (Outcome outcome = checkTargets(); outcome != Outcome::Ok)
     return outcome;
@@ -185,11 +198,13 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
   if (!module)
     return Outcome::BadInput;
 
+  Phase first = firstPhase(*module);
   for (const PhaseInfo &info : phases()) {
     if (info.phase >= Phase::Plan)
       break;
-    if (Outcome outcome = runPhase(info.phase, *module); outcome != Outcome::Ok)
-      return outcome;
+    if (info.phase >= first)
+      if (Outcome outcome = runPhase(info.phase, *module); outcome != Outcome::Ok)
+        return outcome;
     if (!options.dumpFolder.empty())
       if (Outcome outcome = dump(info.phase, "mlir", printModule(*module));
           outcome != Outcome::Ok)

@@ -44,7 +44,8 @@ LogicalResult hybrid::printRemarks(MLIRContext &context, StringRef filter) {
   if (!llvm::Regex(filter).isValid())
     return failure();
   remark::RemarkCategories categories;
-  categories.all = filter.str();
+  categories.passed = categories.missed = categories.failed =
+      categories.analysis = filter.str();
   return remark::enableOptimizationRemarks(
       context, std::make_unique<DiagnosticStreamer>(),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);

@@ -243,16 +243,18 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyOp op) {
   });
 }
 
-/// The gradient that every token's loss has when their sum is differentiated.
-static bool isOne(Value value) {
-  auto fill = value ? value.getDefiningOp<FillOp>() : FillOp();
-  return fill && fill.getValue().convertToDouble() == 1.0;
+bool hybrid::isGradientOfSum(Operation *op) {
+  auto fill = dyn_cast_or_null<FillOp>(op);
+  return fill && fill.getValue().convertToDouble() == 1.0 &&
+         llvm::all_of(op->getUsers(), [](Operation *user) {
+           return isa<CrossEntropyGradOp>(user);
+         });
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op) {
   tile::CrossEntropyShape shape = crossEntropyShape(op.getLogits());
   SmallVector<Value> inputs{op.getLogits(), op.getLabels(), op.getWeights()};
-  if (op.getDloss() && !isOne(op.getDloss())) {
+  if (op.getDloss() && !isGradientOfSum(op.getDloss().getDefiningOp())) {
     shape.hasLossGradient = true;
     inputs.push_back(op.getDloss());
   }

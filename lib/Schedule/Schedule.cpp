@@ -43,6 +43,8 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
                                   : scheduleRowwise(scheduler, add);
       })
       .Default([&](Operation *other) -> LogicalResult {
+        if (isGradientOfSum(other))
+          return success();
         if (isa<RowwiseOp, RowwiseOpInterface>(other))
           return scheduleRowwise(scheduler, other);
         return other->emitOpError("has no strategy for target '")
@@ -70,23 +72,33 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
       return signalPassFailure();
     }
     Scheduler scheduler(getOperation());
+    bool isTrained = false;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (!function->hasAttr("hybrid.entry"))
+      auto entry = function->getAttrOfType<StringAttr>("hybrid.entry");
+      if (!entry)
         continue;
-      numCopies += insertCopies(function);
-      // Strategies replace the operation they are given and may look at its
-      // users, which are scheduled after it.
-      for (Operation &op :
-           llvm::make_early_inc_range(function.getBody().front()))
-        if (failed(scheduleAny(scheduler, &op, target)))
-          return signalPassFailure();
-      eraseUnused(function);
-      relaxStrides(function, scheduler.programs);
+      isTrained |= entry == "backward";
+      if (failed(scheduleEntry(scheduler, function)))
+        return signalPassFailure();
     }
+    if (isTrained && failed(addUpdate(scheduler, getOperation())))
+      return signalPassFailure();
     numDispatches += scheduler.numDispatches;
     numAlternatives += scheduler.numAlternatives;
     numAccumulated += scheduler.numAccumulated;
     numPrograms += scheduler.programs.size();
+  }
+
+  LogicalResult scheduleEntry(Scheduler &scheduler, func::FuncOp function) {
+    numCopies += insertCopies(function);
+    // Strategies replace the operation they are given and may look at its
+    // users, which are scheduled after it.
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
+      if (failed(scheduleAny(scheduler, &op, target)))
+        return failure();
+    eraseUnused(function);
+    relaxStrides(function, scheduler.programs);
+    return success();
   }
 };
 

@@ -65,10 +65,16 @@ mlir::LogicalResult scheduleOp(Scheduler &scheduler, ReduceTokensOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, LastRowsOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, CrossEntropyOp op);
 mlir::LogicalResult scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op);
+/// Whether `op` fills in the gradient 1 that every token's loss has when their
+/// sum is differentiated; the programs need no tensor of it.
+bool isGradientOfSum(mlir::Operation *op);
 /// A row-wise region, or one operation that could stand in one.
 mlir::LogicalResult scheduleRowwise(Scheduler &scheduler, mlir::Operation *op);
 /// The same, with its one result in the memory of its first operand.
 mlir::LogicalResult scheduleInPlace(Scheduler &scheduler, mlir::Operation *op);
+
+/// Adds the entry `update` for the parameters of the module's tables.
+mlir::LogicalResult addUpdate(Scheduler &scheduler, mlir::ModuleOp module);
 
 // Sums into the caller's gradients (Accumulate.cpp).
 

@@ -70,7 +70,7 @@ func.func @ring(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x8
 func.func @backward(%q: tensor<?x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x8xf32>,
                     %segments: !hybrid.segments, %do: tensor<?x4x8xf32>)
     -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x8xf32>)
-    attributes {hybrid.entry = "backward"} {
+    attributes {hybrid.entry = "extend_all"} {
   %dq, %dk, %dv = hybrid.recurrence_grad additive %q, %k, %v, %segments, %do scale 0.25
       : (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x8xf32>, !hybrid.segments,
          tensor<?x4x8xf32>) -> (tensor<?x4x16xf32>, tensor<?x4x16xf32>, tensor<?x4x8xf32>)

@@ -174,6 +174,8 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registerAllHybridDialects(registry);
   mlir::MLIRContext mlirContext(registry, mlir::MLIRContext::Threading::DISABLED);
+  // An error shows the line of the spec, not the operation it became.
+  mlirContext.printOpOnDiagnostic(false);
   mlir::SourceMgrDiagnosticHandler handler(sources, &mlirContext);
   if (remarks.getNumOccurrences() &&
       mlir::failed(printRemarks(mlirContext, remarks)))

@@ -1,0 +1,84 @@
+// RUN: hybrid-opt %s --hybrid-schedule --split-input-file | FileCheck %s
+
+// Whole sequences: one launch.
+
+// CHECK-LABEL: func.func @loss
+// CHECK-NEXT:    %[[Y:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1)
+// CHECK-NEXT:    return %[[Y]]
+func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
+    attributes {hybrid.entry = "loss"} {
+  %y = hybrid.product %x, %w transpose_b
+      : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+  return %y : tensor<?x32xf32>
+}
+
+// -----
+
+// With a state a call may be a step of few rows; rows here are segments.
+
+// CHECK: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 4 >= 0)>
+// CHECK-LABEL: func.func @extend
+// CHECK:         hybrid.alternatives [#[[FEW]]]
+// CHECK:           hybrid.dispatch @[[A:product_[0-9a-f]+]](
+// CHECK:         }, {
+// CHECK-NOT:       @[[A]](
+// CHECK:           hybrid.dispatch @product_
+func.func @extend(%x: tensor<?x64xf32, #hybrid.per_segment>, %w: tensor<32x64xf32>,
+                  %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state"})
+    -> tensor<?x32xf32, #hybrid.per_segment> attributes {hybrid.entry = "extend"} {
+  %y = hybrid.product %x, %w transpose_b
+      : (tensor<?x64xf32, #hybrid.per_segment>, tensor<32x64xf32>)
+        -> tensor<?x32xf32, #hybrid.per_segment>
+  return %y : tensor<?x32xf32, #hybrid.per_segment>
+}
+
+// -----
+
+// A weight's gradient is added to the caller's buffer in place, twice where the
+// weight is used twice, and the products themselves are never stored.
+
+// CHECK-LABEL: func.func @backward
+// CHECK-SAME:    %[[DY:arg0]]: {{.*}} %[[X:arg1]]: {{.*}} %[[G:arg2]]:
+// CHECK-NEXT:    %[[A:.*]] = hybrid.dispatch @[[P:product_[0-9a-f]+]](%[[DY]], %[[X]], %[[G]]) ties = [0, 2]
+// CHECK-NEXT:    %[[B:.*]] = hybrid.dispatch @[[P]](%[[DY]], %[[X]], %[[A]]) ties = [0, 2]
+// CHECK-NEXT:    return %[[B]]
+func.func @backward(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
+                    %g: tensor<32x64xf32> {hybrid.role = "gradient"})
+    -> tensor<32x64xf32> attributes {hybrid.entry = "loss"} {
+  %0 = hybrid.product %dy, %x transpose_a
+      : (tensor<?x32xf32>, tensor<?x64xf32>) -> tensor<32x64xf32>
+  %1 = hybrid.product %dy, %x transpose_a
+      : (tensor<?x32xf32>, tensor<?x64xf32>) -> tensor<32x64xf32>
+  %2 = hybrid.add %g, %0 : tensor<32x64xf32>, tensor<32x64xf32>
+  %3 = hybrid.add %2, %1 : tensor<32x64xf32>, tensor<32x64xf32>
+  return %3 : tensor<32x64xf32>
+}
+
+// -----
+
+// Not in place: the product has a second reader, or the sum is no gradient.
+
+// CHECK-LABEL: func.func @second_reader
+// CHECK:         %[[P:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) :
+// CHECK:         %[[S:.*]] = hybrid.dispatch @rowwise_{{[0-9a-f]+}}(%arg2, %[[P]]) ties = [0, 0]
+// CHECK:         return %[[S]], %[[P]]
+func.func @second_reader(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
+                         %g: tensor<32x64xf32> {hybrid.role = "gradient"})
+    -> (tensor<32x64xf32>, tensor<32x64xf32>) attributes {hybrid.entry = "loss"} {
+  %0 = hybrid.product %dy, %x transpose_a
+      : (tensor<?x32xf32>, tensor<?x64xf32>) -> tensor<32x64xf32>
+  %1 = hybrid.add %g, %0 : tensor<32x64xf32>, tensor<32x64xf32>
+  return %1, %0 : tensor<32x64xf32>, tensor<32x64xf32>
+}
+
+// CHECK-LABEL: func.func @no_gradient
+// CHECK:         %[[P:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) :
+// CHECK:         hybrid.dispatch @rowwise_{{[0-9a-f]+}}(%arg2, %[[P]]) :
+func.func @no_gradient(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
+                       %g: tensor<32x64xf32> {hybrid.role = "param"})
+    -> tensor<32x64xf32> attributes {hybrid.entry = "loss"} {
+  %0 = hybrid.product %dy, %x transpose_a
+      : (tensor<?x32xf32>, tensor<?x64xf32>) -> tensor<32x64xf32>
+  %1 = hybrid.add %g, %0 : tensor<32x64xf32>, tensor<32x64xf32>
+  return %1 : tensor<32x64xf32>
+}
