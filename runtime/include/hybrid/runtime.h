@@ -243,7 +243,9 @@ typedef struct hyb_snapshot hyb_snapshot;
 typedef struct hyb_state_options {
   size_t size;
   int64_t slots;   /* sequences at once; default 1 */
-  int64_t context; /* tokens a slot can hold; default the trained length */
+  /* Tokens a slot can hold. Default the trained length, or 4096 when the spec
+   * states none. */
+  int64_t context;
   /* Tokens of one segment that a kernel sees at once; longer segments are cut.
    * Default 512, or the context if that is less. */
   int64_t chunk;

@@ -15,14 +15,21 @@
 
 namespace hyb::rt {
 
+namespace {
+/// Of a slot, when neither the caller nor the spec names a length.
+constexpr int64_t kDefaultContext = 4096;
+} // namespace
+
 Result<CallShape> State::shapeFor(const Model &model,
                                   const hyb_state_options &options) {
-  int64_t context =
-      options.context > 0 ? options.context : model.meta().trainedLength;
+  int64_t trained = model.meta().trainedLength;
+  int64_t context = options.context != 0 ? options.context
+                    : trained > 0        ? trained
+                                         : kDefaultContext;
   int64_t chunk =
       options.chunk > 0 ? options.chunk : std::min<int64_t>(512, context);
   if (options.slots < 1 || options.slots > INT32_MAX || context < 1 ||
-      context > INT32_MAX || options.context < 0)
+      context > INT32_MAX)
     return failure(HYB_INVALID_ARGUMENT,
                    "state of %" PRId64 " slots and context %" PRId64
                    "; both must be in 1 to 2147483647",

@@ -90,14 +90,26 @@ uint32_t ThreadPool::awaitTurn(uint32_t seen) {
   return now;
 }
 
+bool ThreadPool::enter(uint32_t turnNumber) {
+  uint64_t seen = door.load(std::memory_order_acquire);
+  do {
+    if (seen >> 32 != turnNumber || !(seen & kOpen))
+      return false;
+  } while (
+      !door.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire));
+  return true;
+}
+
 void ThreadPool::workerLoop(int thread) {
   uint32_t seen = 0;
   while (true) {
     seen = awaitTurn(seen);
     if (stopping)
       return;
+    if (!enter(seen))
+      continue;
     job(jobContext, thread);
-    working.fetch_sub(1, std::memory_order_release);
+    door.fetch_sub(1, std::memory_order_release);
   }
 }
 
@@ -105,14 +117,17 @@ void ThreadPool::runJob(Job function, const void *context) {
   std::lock_guard<std::mutex> lock(callers);
   if (workers.empty())
     return function(context, 0);
+  // No worker is inside and the door is shut: nobody reads these.
   job = function;
   jobContext = context;
-  working.store(static_cast<int>(workers.size()), std::memory_order_relaxed);
-  turn.fetch_add(1, std::memory_order_seq_cst);
+  uint32_t number = turn.load(std::memory_order_relaxed) + 1;
+  door.store(uint64_t(number) << 32 | kOpen, std::memory_order_release);
+  turn.store(number, std::memory_order_seq_cst);
   if (sleeping.load(std::memory_order_seq_cst) > 0)
     futexWakeAll(turn);
   function(context, 0);
-  for (int spin = 0; working.load(std::memory_order_acquire) > 0; ++spin) {
+  door.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int spin = 0; door.load(std::memory_order_acquire) & kInside; ++spin) {
     if (spin < kSpins)
       pauseProcessor();
     else

@@ -82,16 +82,16 @@ Status Trainer::accumulate(const hyb_batch &batch, double *loss,
 }
 
 void Trainer::clearGradients() {
-  // On all threads: a flat buffer is as large as the model.
+  // A flat buffer is as large as the model: the threads share the work.
+  constexpr int64_t kPiece = int64_t(1) << 18;
   char *bytes = static_cast<char *>(gradients.data());
   int64_t size = gradients.bytes();
-  ThreadPool &threads = context.model().runtime().threads();
-  threads.run([&](int thread) {
-    int64_t begin = size / 64 * thread / threads.size() * 64;
-    int64_t end = thread + 1 == threads.size()
-                      ? size
-                      : size / 64 * (thread + 1) / threads.size() * 64;
-    std::memset(bytes + begin, 0, static_cast<size_t>(end - begin));
+  std::atomic<int64_t> next{0};
+  context.model().runtime().threads().run([&](int) {
+    int64_t begin;
+    while ((begin = next.fetch_add(kPiece)) < size)
+      std::memset(bytes + begin, 0,
+                  static_cast<size_t>(std::min(kPiece, size - begin)));
   });
   accumulatedWeight = 0;
 }

@@ -47,18 +47,41 @@ struct Chain {
 
 } // namespace
 
-TEST(ThreadPool, RunsEveryThreadOnce) {
+TEST(ThreadPool, RunsNobodyTwiceAndReturnsWhenAllHave) {
   for (int threads : {1, 2, 5}) {
     auto pool = ThreadPool::create(threads);
     ASSERT_TRUE(pool.ok());
     EXPECT_EQ((*pool)->size(), threads);
-    for (int round = 0; round < 100; ++round) {
-      std::vector<std::atomic<int>> ran(static_cast<size_t>(threads));
-      (*pool)->run([&](int thread) { ++ran[static_cast<size_t>(thread)]; });
-      for (auto &count : ran)
-        ASSERT_EQ(count, 1);
+    for (int round = 0; round < 1000; ++round) {
+      std::vector<std::atomic<int>> began(static_cast<size_t>(threads)),
+          ended(static_cast<size_t>(threads));
+      (*pool)->run([&](int thread) {
+        ++began[static_cast<size_t>(thread)];
+        ++ended[static_cast<size_t>(thread)];
+      });
+      EXPECT_EQ(began[0], 1);
+      for (size_t i = 0; i < began.size(); ++i) {
+        ASSERT_LE(began[i], 1);
+        ASSERT_EQ(began[i], ended[i]);
+      }
     }
   }
+}
+
+// The caller waits in its job, so every worker has time to arrive.
+TEST(ThreadPool, AllThreadsTakePart) {
+  auto pool = ThreadPool::create(4);
+  ASSERT_TRUE(pool.ok());
+  std::atomic<int> arrived{0};
+  (*pool)->run([&](int) {
+    ++arrived;
+    while (arrived < 4)
+      std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived, 4);
+}
+
+TEST(ThreadPool, RefusesImpossibleSizes) {
   EXPECT_FALSE(ThreadPool::create(-1).ok());
   EXPECT_FALSE(ThreadPool::create(100000).ok());
   EXPECT_GE((*ThreadPool::create(0))->size(), 1);

@@ -1,0 +1,78 @@
+//===- Session.cpp -------------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Session.h"
+
+#include "train/TrainingRun.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+namespace hyb::run {
+
+using namespace hyb::rt;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void catchInterrupts() {
+  auto handler = [](int signal) {
+    interrupted = 1;
+    std::signal(signal, SIG_DFL);
+  };
+  std::signal(SIGINT, handler);
+  std::signal(SIGTERM, handler);
+}
+
+double secondsNow() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void SessionOptions::addTo(CLI::App &command, bool withWeights) {
+  command.add_option("artefact", artefact, "compiled model (.hbx)")->required();
+  if (withWeights) {
+    command
+        .add_option("--weights", weights,
+                    "folder of a training run, or a .safetensors file")
+        ->required()
+        ->group("Model");
+    command
+        .add_flag("--check-finite", checkFinite,
+                  "refuse weights that hold a NaN or an infinity")
+        ->group("Model");
+  }
+  command.add_option("--threads", threads, "0: one per processor")
+      ->check(CLI::Range(0, 1024))
+      ->group("Machine");
+  command
+      .add_option("--cpu-level", level,
+                  "x86-64, x86-64-v3 or x86-64-v4; default: the best")
+      ->group("Machine");
+}
+
+Result<Session> Session::open(const SessionOptions &options) {
+  hyb_runtime_options settings;
+  hyb_runtime_options_init(&settings, sizeof(settings));
+  settings.threads = options.threads;
+  settings.cpu_level = options.level.empty() ? nullptr : options.level.c_str();
+  Session session;
+  HYB_ASSIGN(session.runtime, Runtime::create(settings));
+  HYB_ASSIGN(session.model, Model::open(*session.runtime, options.artefact));
+  if (!options.weights.empty()) {
+    HYB_TRY(session.model->loadWeights(weightFile(options.weights)));
+    if (options.checkFinite)
+      HYB_TRY(session.model->checkFinite().within(options.weights));
+  }
+  hyb_context_options room;
+  hyb_context_options_init(&room, sizeof(room));
+  session.context = std::make_unique<Context>(*session.model, room);
+  return session;
+}
+
+} // namespace hyb::run
