@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   cpu-families [filter]
+//   cpu-families [filter [level]]
 //
 // One line per program: shortest time of several runs, nanoseconds per token
 // and head, GFLOP/s counting the products of the plain chunked algorithm, and
@@ -183,6 +183,8 @@ int main(int argc, char **argv) {
   using tile::RecurrenceDecay;
   using tile::RecurrenceUpdate;
   for (cpu::Level level : bench::levelsHere()) {
+    if (argc > 2 && cpu::traitsOf(level).name != argv[2])
+      continue;
     Runner runner{argc > 1 ? argv[1] : "", level};
     llvm::outs() << cpu::traitsOf(level).name << ", " << kTokens
                  << " tokens in " << kSegments << " segments, " << kHeads

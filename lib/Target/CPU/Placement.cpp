@@ -372,7 +372,8 @@ void Placement::collectHandovers() {
   for (const Handover &handover : handovers) {
     StorageId from = storageOf.lookup(handover.from),
               to = storageOf.lookup(handover.to);
-    handoverAt[{from, to}] = handoverAt[{to, from}] = handover.position;
+    handoverAt.insert({from, to, handover.position});
+    handoverAt.insert({to, from, handover.position});
   }
 }
 
@@ -447,9 +448,7 @@ void Placement::merge(const Handover &handover) {
                last = std::min(x.last, y.last);
       if (first > last)
         continue;
-      auto allowed = handoverAt.find({x.tile, y.tile});
-      if (first != last || allowed == handoverAt.end() ||
-          allowed->second != first)
+      if (first != last || !handoverAt.contains({x.tile, y.tile, first}))
         return;
     }
   }

@@ -105,7 +105,7 @@ private:
   llvm::SmallVector<Storage> storages;
   /// In the order in which they are tried.
   llvm::SmallVector<Handover> handovers;
-  llvm::DenseMap<std::pair<StorageId, StorageId>, Position> handoverAt;
+  llvm::DenseSet<std::tuple<StorageId, StorageId, Position>> handoverAt;
   /// Union-find over storages.
   mutable llvm::SmallVector<StorageId> parents;
   int64_t scratchBytes = 0;
