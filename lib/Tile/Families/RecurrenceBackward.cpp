@@ -7,8 +7,8 @@
 //
 // One program walks a segment twice: forward, to write the state before each
 // chunk (and T and N of the delta rule) to a workspace, then back with the
-// gradient of the state. Query heads of a group and window chains take turns, so
-// that sums over them have one order.
+// gradient of the state. Query heads of a group and window chains take turns,
+// so that sums over them have one order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,17 +18,22 @@ using namespace mlir;
 using namespace hybrid::tile;
 using namespace hybrid::tile::recurrence;
 
-/// A segment of n tokens has at most ⌊n/C⌋ + 1 chunks, or one more when the rows
-/// before and after `outputBegin` are cut into chunks apart. So the chunks of
-/// segment s, which begins at row b, have the workspace rows from ⌊b/C⌋ + s · this.
-static int64_t spareChunks(const RecurrenceShape &shape) { return shape.window ? 2 : 1; }
+/// A segment of n tokens has at most ⌊n/C⌋ + 1 chunks, or one more when the
+/// rows before and after `outputBegin` are cut into chunks apart. So the chunks
+/// of segment s, which begins at row b, have the workspace rows from ⌊b/C⌋ + s
+/// · this.
+static int64_t spareChunks(const RecurrenceShape &shape) {
+  return shape.window ? 2 : 1;
+}
 
 SmallVector<RecurrenceWorkspace>
-hybrid::tile::recurrenceBackwardWorkspaces(MLIRContext *context, const RecurrenceShape &shape) {
+hybrid::tile::recurrenceBackwardWorkspaces(MLIRContext *context,
+                                           const RecurrenceShape &shape) {
   Symbols symbols(context);
   int64_t chunk = shape.chunkSize();
   auto rows = AffineMap::get(0, ProgramOp::kNumSymbols,
-                             symbols.tokens.floorDiv(chunk) + symbols.segments * spareChunks(shape));
+                             symbols.tokens.floorDiv(chunk) +
+                                 symbols.segments * spareChunks(shape));
   SmallVector<RecurrenceWorkspace> workspaces;
   workspaces.push_back({rows, {shape.kvHeads, shape.keyDim, shape.valueDim}});
   if (shape.isDelta()) {
@@ -39,7 +44,8 @@ hybrid::tile::recurrenceBackwardWorkspaces(MLIRContext *context, const Recurrenc
 }
 
 namespace {
-/// Rows [from, to), cut into chunks; the first has workspace row `workspaceRow`.
+/// Rows [from, to), cut into chunks; the first has workspace row
+/// `workspaceRow`.
 struct Stretch {
   Value from, to, workspaceRow;
   bool withOutput;
@@ -58,21 +64,26 @@ public:
 private:
   /// Walks forward and writes the workspaces; gives the state after.
   Value record(const Stretch &stretch, Value state);
-  /// Walks back from the gradient of the state after to that of the state before.
+  /// Walks back from the gradient of the state after to that of the state
+  /// before.
   Value differentiate(const Stretch &stretch, Value dState);
   Saved loadSaved(Value row);
-  void storeGradients(const Stretch &stretch, const ChunkGradient &gradient, Value row);
-  /// Gradient of an operand that query heads or window chains share. In the rows
-  /// with output a chain is the first to come; the rows before have been written
-  /// by the chains before it.
-  void contribute(const Stretch &stretch, Value tile, Value view, ValueRange base,
-                  ArrayRef<int64_t> dims, bool sharedByGroup);
+  void storeGradients(const Stretch &stretch, const ChunkGradient &gradient,
+                      Value row);
+  /// Gradient of an operand that query heads or window chains share. In the
+  /// rows with output a chain is the first to come; the rows before have been
+  /// written by the chains before it.
+  void contribute(StringRef name, const Stretch &stretch, Value tile,
+                  Value view, ValueRange base, ArrayRef<int64_t> dims,
+                  bool sharedByGroup);
 
-  Value workspaceTile(StringRef name, Value view, Value row, int64_t rows, int64_t columns) {
-    return e.named(name, e.load(view, {row, k.kvHead, k.zero, k.zero}, {2, 3}, {rows, columns}));
+  Value workspaceTile(StringRef name, Value view, Value row, int64_t rows,
+                      int64_t columns) {
+    return e.named(name, e.load(view, {row, k.kvHead, k.zero, k.zero}, {2, 3},
+                                {rows, columns}));
   }
-  void keep(Value tile, Value view, Value row) {
-    e.store(tile, view, {row, k.kvHead, k.zero, k.zero}, {2, 3});
+  void keep(StringRef name, Value tile, Value view, Value row) {
+    e.named(name, e.store(tile, view, {row, k.kvHead, k.zero, k.zero}, {2, 3}));
   }
 
   Kernel &k;
@@ -112,8 +123,10 @@ void Backward::build(const Span &span) {
                       e.mul(e.id(0), e.idx(spareChunks(shape))));
   SmallVector<Stretch> stretches;
   if (shape.window) {
-    stretches.push_back({span.begin, span.outputBegin, first, /*withOutput=*/false});
-    first = e.add(first, e.ceilDiv(e.sub(span.outputBegin, span.begin), e.idx(chunk)));
+    stretches.push_back(
+        {span.begin, span.outputBegin, first, /*withOutput=*/false});
+    first = e.add(first,
+                  e.ceilDiv(e.sub(span.outputBegin, span.begin), e.idx(chunk)));
   }
   stretches.push_back({span.outputBegin, span.end, first, /*withOutput=*/true});
   auto enter = [&](const Stretch &stretch, StringRef walk) {
@@ -138,14 +151,17 @@ void Backward::build(const Span &span) {
 Value Backward::record(const Stretch &stretch, Value state) {
   Value chunkSize = e.idx(shape.chunkSize());
   auto body = [&](Value row, ValueRange carried) -> KernelBuilder::Values {
-    Value place = e.add(stretch.workspaceRow, e.div(e.sub(row, stretch.from), chunkSize));
+    Value place =
+        e.add(stretch.workspaceRow, e.div(e.sub(row, stretch.from), chunkSize));
     Chunk chunk = k.loadChunk(row, stretch.to, /*withQuery=*/false);
-    keep(carried[0], states, place);
-    Value inverse = shape.isDelta() ? k.equations.inverse(chunk, k.equations.scores(chunk)) : Value();
+    keep("keep_state", carried[0], states, place);
+    Value inverse = shape.isDelta()
+                        ? k.equations.inverse(chunk, k.equations.scores(chunk))
+                        : Value();
     Value update = k.equations.updates(chunk, inverse, carried[0]);
     if (shape.isDelta()) {
-      keep(inverse, inverses, place);
-      keep(update, updates, place);
+      keep("keep_inverse", inverse, inverses, place);
+      keep("keep_updates", update, updates, place);
     }
     return {k.equations.nextState(chunk, update, carried[0])};
   };
@@ -155,10 +171,12 @@ Value Backward::record(const Stretch &stretch, Value state) {
 Saved Backward::loadSaved(Value row) {
   int64_t chunk = shape.chunkSize();
   Saved saved;
-  saved.state = workspaceTile("load_state", states, row, shape.keyDim, shape.valueDim);
+  saved.state =
+      workspaceTile("load_state", states, row, shape.keyDim, shape.valueDim);
   if (shape.isDelta()) {
     saved.inverse = workspaceTile("load_inverse", inverses, row, chunk, chunk);
-    saved.updates = workspaceTile("load_updates", updates, row, chunk, shape.valueDim);
+    saved.updates =
+        workspaceTile("load_updates", updates, row, chunk, shape.valueDim);
   }
   return saved;
 }
@@ -176,44 +194,58 @@ Value Backward::differentiate(const Stretch &stretch, Value dState) {
       saved.updates = chunk.value;
     Value cotangent;
     if (stretch.withOutput)
-      cotangent = k.loadRows("load_d_output", dOutput, row, k.head, shape.valueDim, stretch.to);
-    ChunkGradient gradient = k.equations.adjoint(chunk, saved, cotangent, carried[0]);
+      cotangent = k.loadRows("load_d_output", dOutput, row, k.head,
+                             shape.valueDim, stretch.to);
+    ChunkGradient gradient =
+        k.equations.adjoint(chunk, saved, cotangent, carried[0]);
     storeGradients(stretch, gradient, row);
     return {gradient.state};
   };
   return e.loop(k.zero, count, 1, dState, body)[0];
 }
 
-void Backward::storeGradients(const Stretch &stretch, const ChunkGradient &gradient, Value row) {
+void Backward::storeGradients(const Stretch &stretch,
+                              const ChunkGradient &gradient, Value row) {
   if (gradient.query)
-    k.storeRows(e.scaled(gradient.query, shape.scale), dQuery, row, k.head, stretch.to);
-  auto rows = [&](Value tile, Value view, Value head, bool sharedByGroup) {
-    contribute(stretch, tile, view, {row, head, k.zero}, {0, 2}, sharedByGroup);
+    k.storeRows("store_d_query", e.scaled(gradient.query, shape.scale), dQuery,
+                row, k.head, stretch.to);
+  auto rows = [&](StringRef name, Value tile, Value view, Value head,
+                  bool sharedByGroup) {
+    contribute(name, stretch, tile, view, {row, head, k.zero}, {0, 2},
+               sharedByGroup);
   };
-  rows(gradient.key, dKey, k.kvHead, /*sharedByGroup=*/true);
-  rows(gradient.value, dValue, k.kvHead, /*sharedByGroup=*/true);
+  rows("store_d_key", gradient.key, dKey, k.kvHead, /*sharedByGroup=*/true);
+  rows("store_d_value", gradient.value, dValue, k.kvHead,
+       /*sharedByGroup=*/true);
   if (shape.hasDecay())
-    rows(gradient.decay, dDecay, k.head, /*sharedByGroup=*/false);
+    rows("store_d_decay", gradient.decay, dDecay, k.head,
+         /*sharedByGroup=*/false);
   if (shape.hasBeta())
-    contribute(stretch, gradient.beta, dBeta, {row, k.head}, {0, 1}, /*sharedByGroup=*/false);
+    contribute("store_d_beta", stretch, gradient.beta, dBeta, {row, k.head},
+               {0, 1}, /*sharedByGroup=*/false);
 }
 
-void Backward::contribute(const Stretch &stretch, Value tile, Value view, ValueRange base,
-                          ArrayRef<int64_t> dims, bool sharedByGroup) {
+void Backward::contribute(StringRef name, const Stretch &stretch, Value tile,
+                          Value view, ValueRange base, ArrayRef<int64_t> dims,
+                          bool sharedByGroup) {
   bool takesTurns = groupTurn && sharedByGroup;
+  Operation *write;
   if (!stretch.withOutput)
-    e.accumulate(tile, view, base, dims, stretch.to);
+    write = e.accumulate(tile, view, base, dims, stretch.to);
   else if (takesTurns)
-    e.accumulate(tile, view, base, dims, stretch.to, e.eq(groupTurn, k.zero));
+    write = e.accumulate(tile, view, base, dims, stretch.to,
+                         e.eq(groupTurn, k.zero));
   else
-    e.store(tile, view, base, dims, stretch.to);
+    write = e.store(tile, view, base, dims, stretch.to);
+  e.named(name, write);
 }
 
 //===----------------------------------------------------------------------===//
 // Program
 //===----------------------------------------------------------------------===//
 
-static Arguments backwardArguments(MLIRContext *context, const RecurrenceShape &shape) {
+static Arguments backwardArguments(MLIRContext *context,
+                                   const RecurrenceShape &shape) {
   Arguments arguments(context);
   SmallVector<int64_t> state = {shape.heads, shape.keyDim, shape.valueDim};
   arguments.operands(shape);
@@ -231,17 +263,20 @@ static Arguments backwardArguments(MLIRContext *context, const RecurrenceShape &
     arguments.activation({shape.heads});
   if (shape.hasState)
     arguments.buffer(state);
-  for (const RecurrenceWorkspace &workspace : recurrenceBackwardWorkspaces(context, shape))
+  for (const RecurrenceWorkspace &workspace :
+       recurrenceBackwardWorkspaces(context, shape))
     arguments.buffer(workspace.sizes);
   return arguments;
 }
 
-ProgramOp hybrid::tile::buildRecurrenceBackward(OpBuilder &builder, Location loc,
+ProgramOp hybrid::tile::buildRecurrenceBackward(OpBuilder &builder,
+                                                Location loc,
                                                 const RecurrenceShape &shape) {
   assert(!(shape.window && (shape.hasState || shape.hasFinalCotangent)) &&
          "states of a sliding window have no adjoint program");
   MLIRContext *context = builder.getContext();
-  Grid grid{{Symbols(context).segments, getAffineConstantExpr(shape.kvHeads, context)},
+  Grid grid{{Symbols(context).segments,
+             getAffineConstantExpr(shape.kvHeads, context)},
             {Order::parallel, Order::parallel}};
   unsigned groupDim = grid.sizes.size();
   if (shape.group() > 1) {
@@ -254,13 +289,15 @@ ProgramOp hybrid::tile::buildRecurrenceBackward(OpBuilder &builder, Location loc
     grid.order.push_back(Order::ordered);
   }
 
-  Kernel k(builder, loc, "recurrence_backward", grid, backwardArguments(context, shape), shape);
+  Kernel k(builder, loc, "recurrence_backward", grid,
+           backwardArguments(context, shape), shape);
   Backward backward(k);
   backward.bindViews();
   k.kvHead = k.head = k.e.id(1);
   if (shape.group() > 1) {
     backward.groupTurn = k.e.id(groupDim);
-    k.head = k.e.add(k.e.mul(k.kvHead, k.e.idx(shape.group())), backward.groupTurn);
+    k.head =
+        k.e.add(k.e.mul(k.kvHead, k.e.idx(shape.group())), backward.groupTurn);
   }
   backward.build(shape.window ? k.chainSpan(k.e.id(0), k.e.id(chainDim))
                               : k.segmentSpan(k.e.id(0)));

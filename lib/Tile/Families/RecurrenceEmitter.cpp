@@ -1,4 +1,5 @@
-//===- RecurrenceEmitter.cpp - array notation for the chunk equations -*- C++ -*-===//
+//===- RecurrenceEmitter.cpp - array notation for the chunk equations -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +13,8 @@ using namespace hybrid::tile;
 using namespace hybrid::tile::recurrence;
 
 /// The shape two tiles of one rank meet in.
-static SmallVector<int64_t> commonShape(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+static SmallVector<int64_t> commonShape(ArrayRef<int64_t> a,
+                                        ArrayRef<int64_t> b) {
   assert(a.size() == b.size() && "stretching keeps the rank");
   SmallVector<int64_t> shape;
   for (auto [x, y] : llvm::zip(a, b)) {
@@ -34,8 +36,10 @@ Value Emitter::with(Value x, Value y, Binary op) {
 Value Emitter::select(Value mask, Value x, Value y) {
   if (!isa<RankedTensorType>(x.getType()))
     return KernelBuilder::select(mask, x, y);
-  SmallVector<int64_t> shape = commonShape(shapeOf(mask), commonShape(shapeOf(x), shapeOf(y)));
-  return KernelBuilder::select(broadcast(mask, shape), broadcast(x, shape), broadcast(y, shape));
+  SmallVector<int64_t> shape =
+      commonShape(shapeOf(mask), commonShape(shapeOf(x), shapeOf(y)));
+  return KernelBuilder::select(broadcast(mask, shape), broadcast(x, shape),
+                               broadcast(y, shape));
 }
 
 Value Emitter::masked(Value mask, Value x) {
@@ -52,10 +56,17 @@ Value Emitter::sum(Value x, unsigned dim) {
 }
 
 Value Emitter::dot(Value x, Value y, Transpose transpose, Value acc) {
-  bool transposeA = transpose == Transpose::A, transposeB = transpose == Transpose::B;
+  bool transposeA = transpose == Transpose::A,
+       transposeB = transpose == Transpose::B;
   if (!acc)
-    acc = zeros({shapeOf(x)[transposeA ? 1 : 0], shapeOf(y)[transposeB ? 0 : 1]});
+    acc =
+        zeros({shapeOf(x)[transposeA ? 1 : 0], shapeOf(y)[transposeB ? 0 : 1]});
   return KernelBuilder::dot(x, y, acc, transposeA, transposeB);
+}
+
+StoreOp Emitter::store(Value tile, Value view, ValueRange indices,
+                       ArrayRef<int64_t> dims, ValueRange limits) {
+  return StoreOp::create(ops(), tile, view, indices, limits, dims);
 }
 
 void Emitter::named(StringRef name, Operation *op) {

@@ -1,4 +1,5 @@
-//===- RecurrenceEmitter.h - array notation for the chunk equations -*- C++ -*-===//
+//===- RecurrenceEmitter.h - array notation for the chunk equations -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +21,8 @@ using mlir::Value;
 /// Which operand of a product is read transposed.
 enum class Transpose { None, A, B };
 
-/// KernelBuilder with the conventions of array arithmetic: tiles of one rank are
-/// stretched along dims of size 1.
+/// KernelBuilder with the conventions of array arithmetic: tiles of one rank
+/// are stretched along dims of size 1.
 class Emitter : public KernelBuilder {
 public:
   using KernelBuilder::KernelBuilder;
@@ -43,11 +44,18 @@ public:
   Value scaled(Value x, double factor);
   Value sum(Value x, unsigned dim);
   /// acc + x·y; a null `acc` is zero.
-  Value dot(Value x, Value y, Transpose transpose = Transpose::None, Value acc = {});
+  Value dot(Value x, Value y, Transpose transpose = Transpose::None,
+            Value acc = {});
+
+  /// As in KernelBuilder; the op can be named.
+  StoreOp store(Value tile, Value view, mlir::ValueRange indices,
+                ArrayRef<int64_t> dims, mlir::ValueRange limits = {});
 
   /// As in KernelBuilder, but the name is `<scope>.<name>` and a second op of
   /// that name stays without one.
-  Value named(StringRef name, Value value) { return named(name, value.getDefiningOp()), value; }
+  Value named(StringRef name, Value value) {
+    return named(name, value.getDefiningOp()), value;
+  }
   void named(StringRef name, mlir::Operation *op);
   std::string scope;
 

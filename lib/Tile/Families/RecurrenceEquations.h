@@ -1,4 +1,5 @@
-//===- RecurrenceEquations.h - chunk equations of the recurrence family -*- C++ -*-===//
+//===- RecurrenceEquations.h - chunk equations of the recurrence family -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +8,8 @@
 //
 // The equations of Recurrence.h and their adjoints on the tiles of one chunk of
 // C tokens and one head. Names and letters are those of mixers.md 1.7 and 1.8.
-// The query tile holds s·q throughout; rows past the end of a segment are zero in
-// every tile, which leaves the state and all gradients untouched.
+// The query tile holds s·q throughout; rows past the end of a segment are zero
+// in every tile, which leaves the state and all gradients untouched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +26,12 @@ namespace hybrid::tile::recurrence {
 struct Gates {
   Value fromStart; ///< e^{G_t} [C, Kg]
   Value toEnd;     ///< e^{G_C − G_t} [C, Kg]
-  Value total;     ///< e^{G_C} as a column [Kg, 1], the shape that scales state rows
+  Value
+      total; ///< e^{G_C} as a column [Kg, 1], the shape that scales state rows
 };
 
-/// One row of an operand of the chunk, [1, width], at an `index` counted from its
-/// first row.
+/// One row of an operand of the chunk, [1, width], at an `index` counted from
+/// its first row.
 using RowOf = std::function<Value(Value index)>;
 
 struct Chunk {
@@ -42,7 +44,8 @@ struct Chunk {
   RowOf queryRow, keyRow, decayRow;
 };
 
-/// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal included.
+/// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal
+/// included.
 struct Scores {
   Value query; ///< B(s Q)
   Value key;   ///< B(k)
@@ -67,7 +70,8 @@ struct ChunkGradient {
 
 class Equations {
 public:
-  Equations(Emitter &emit, const RecurrenceShape &shape) : e(emit), shape(shape) {}
+  Equations(Emitter &emit, const RecurrenceShape &shape)
+      : e(emit), shape(shape) {}
 
   Gates gates(Value logDecay);
   /// B(s Q) where the chunk has queries, B(k) for the delta rule.
@@ -76,41 +80,47 @@ public:
   Value inverse(const Chunk &chunk, const Scores &scores);
   /// N: what each token adds to the state, by its key.
   Value updates(const Chunk &chunk, Value inverse, Value state);
-  Value outputs(const Chunk &chunk, const Scores &scores, Value updates, Value state);
+  Value outputs(const Chunk &chunk, const Scores &scores, Value updates,
+                Value state);
   Value nextState(const Chunk &chunk, Value updates, Value state);
 
   /// Adjoint of `outputs` and `nextState` together. `dState` is the gradient of
   /// the state after the chunk; a null `dOutput` is zero.
-  ChunkGradient adjoint(const Chunk &chunk, const Saved &saved, Value dOutput, Value dState);
+  ChunkGradient adjoint(const Chunk &chunk, const Saved &saved, Value dOutput,
+                        Value dState);
 
 private:
-  /// What B passes on. The gate part is split in the terms a gate g_j of the pair
-  /// (t, m) gets for m < j ≤ t.
+  /// What B passes on. The gate part is split in the terms a gate g_j of the
+  /// pair (t, m) gets for m < j ≤ t.
   struct ScoreGradient {
     Value query, key;
-    Value gatePairs;  ///< per head: E[t, m], the gradient of G_t − G_m
-    Value gateRows;   ///< per channel: Σ_m E[t, m] − Σ_t E[t, m], diagonal left out
+    Value gatePairs; ///< per head: E[t, m], the gradient of G_t − G_m
+    Value
+        gateRows; ///< per channel: Σ_m E[t, m] − Σ_t E[t, m], diagonal left out
   };
   struct DeltaGradient {
     Value value, beta, scores, keyStart;
   };
 
-  DeltaGradient deltaAdjoint(const Chunk &chunk, const Saved &saved, Value keyScores,
-                             Value dUpdates);
+  DeltaGradient deltaAdjoint(const Chunk &chunk, const Saved &saved,
+                             Value keyScores, Value dUpdates);
   Value pairs(Value logDecay);
   mlir::SmallVector<Value>
-  eachRow(const Chunk &chunk, ArrayRef<Value> initial,
-          llvm::function_ref<mlir::SmallVector<Value>(Value t, Value isRow, Value decays,
-                                                      mlir::ValueRange carried)>
+  eachRow(StringRef name, const Chunk &chunk, ArrayRef<Value> initial,
+          llvm::function_ref<mlir::SmallVector<Value>(
+              Value t, Value isRow, Value decays, mlir::ValueRange carried)>
               row);
   Scores scoresPerChannel(const Chunk &chunk);
-  /// `dQuery` and `dKey` are the gradients of B(s Q) and B(k); what stands above
-  /// the diagonal is not read. Either may be null.
-  ScoreGradient scoreAdjoint(const Chunk &chunk, const Scores &scores, Value dQuery, Value dKey);
-  ScoreGradient scoreAdjointPerChannel(const Chunk &chunk, Value dQuery, Value dKey);
+  /// `dQuery` and `dKey` are the gradients of B(s Q) and B(k); what stands
+  /// above the diagonal is not read. Either may be null.
+  ScoreGradient scoreAdjoint(const Chunk &chunk, const Scores &scores,
+                             Value dQuery, Value dKey);
+  ScoreGradient scoreAdjointPerChannel(const Chunk &chunk, Value dQuery,
+                                       Value dKey);
   /// Gradient of g from its four ways into a chunk: pairs (`scores`), e^G
   /// (`fromStart`), e^{G_C − G} (`toEnd`) and e^{G_C} (`total`).
-  Value gateAdjoint(const ScoreGradient &scores, Value fromStart, Value toEnd, Value total);
+  Value gateAdjoint(const ScoreGradient &scores, Value fromStart, Value toEnd,
+                    Value total);
 
   /// x + y, where a null x is 0.
   Value sum(Value x, Value y) { return x ? e.add(x, y) : y; }

@@ -14,23 +14,26 @@ using namespace hybrid::tile::recurrence;
 namespace {
 /// Carries the state over the rows [from, to) and gives the state after them. A
 /// null `output` asks for no outputs.
-using Walk = llvm::function_ref<Value(Kernel &, Value from, Value to, Value state, Value output)>;
+using Walk = llvm::function_ref<Value(Kernel &, Value from, Value to,
+                                      Value state, Value output)>;
 } // namespace
 
 /// The frame of forward and step: one program per segment and head, or per
-/// window chain of them. Chains that share a ring entry of the state take turns:
-/// the old one reads it before the new one writes.
+/// window chain of them. Chains that share a ring entry of the state take
+/// turns: the old one reads it before the new one writes.
 static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
                            const RecurrenceShape &shape, Walk walk) {
   MLIRContext *context = builder.getContext();
   Arguments arguments(context);
   arguments.operands(shape);
   if (shape.hasState)
-    arguments.buffer({shape.rings() * shape.heads, shape.keyDim, shape.valueDim});
+    arguments.buffer(
+        {shape.rings() * shape.heads, shape.keyDim, shape.valueDim});
   arguments.activation({shape.heads, shape.valueDim});
 
-  Grid grid{{Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},
-            {Order::parallel, Order::parallel}};
+  Grid grid{
+      {Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},
+      {Order::parallel, Order::parallel}};
   if (shape.window) {
     grid.sizes.push_back(Kernel::chainCount(context, shape));
     grid.order.push_back(shape.hasState ? Order::ordered : Order::parallel);
@@ -40,8 +43,10 @@ static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
   Value output = k.next();
 
   k.head = k.e.id(1);
-  k.kvHead = shape.group() == 1 ? k.head : k.e.div(k.head, k.e.idx(shape.group()));
-  Span span = shape.window ? k.chainSpan(k.e.id(0), k.e.id(2)) : k.segmentSpan(k.e.id(0));
+  k.kvHead =
+      shape.group() == 1 ? k.head : k.e.div(k.head, k.e.idx(shape.group()));
+  Span span = shape.window ? k.chainSpan(k.e.id(0), k.e.id(2))
+                           : k.segmentSpan(k.e.id(0));
   Value state = shape.hasState ? k.loadState(stateView, span)
                                : k.e.zeros({shape.keyDim, shape.valueDim});
   if (shape.window) {
@@ -59,7 +64,8 @@ static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
 // Forward
 //===----------------------------------------------------------------------===//
 
-Value recurrence::walkChunks(Kernel &k, Value from, Value to, Value state, Value output) {
+Value recurrence::walkChunks(Kernel &k, Value from, Value to, Value state,
+                             Value output) {
   Equations &eq = k.equations;
   auto body = [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Chunk chunk = k.loadChunk(row, to, /*withQuery=*/bool(output));
@@ -67,7 +73,9 @@ Value recurrence::walkChunks(Kernel &k, Value from, Value to, Value state, Value
     Value inverse = k.shape.isDelta() ? eq.inverse(chunk, scores) : Value();
     Value updates = eq.updates(chunk, inverse, carried[0]);
     if (output)
-      k.storeRows(eq.outputs(chunk, scores, updates, carried[0]), output, row, k.head, to);
+      k.storeRows("store_output",
+                  eq.outputs(chunk, scores, updates, carried[0]), output, row,
+                  k.head, to);
     return {eq.nextState(chunk, updates, carried[0])};
   };
   return k.e.loop(from, to, k.shape.chunkSize(), {state}, body)[0];
@@ -84,18 +92,24 @@ ProgramOp hybrid::tile::buildRecurrenceForward(OpBuilder &builder, Location loc,
 
 /// The recurrence as it is defined, on the whole state: for a few tokens this
 /// reads and writes the state less often than a chunk of mostly empty rows.
-static Value walkTokens(Kernel &k, Value from, Value to, Value state, Value output) {
+static Value walkTokens(Kernel &k, Value from, Value to, Value state,
+                        Value output) {
   const RecurrenceShape &shape = k.shape;
   Emitter &e = k.e;
-  auto column = [&](StringRef name, Value view, Value row, Value head, int64_t width) {
-    return e.reshape(k.loadRows(name, view, row, head, width, to, 1), {width, 1});
+  auto column = [&](StringRef name, Value view, Value row, Value head,
+                    int64_t width) {
+    return e.reshape(k.loadRows(name, view, row, head, width, to, 1),
+                     {width, 1});
   };
   auto body = [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Value state = carried[0];
     Value key = column("load_key", k.key, row, k.kvHead, shape.keyDim);
-    Value update = k.loadRows("load_value", k.value, row, k.kvHead, shape.valueDim, to, 1);
+    Value update =
+        k.loadRows("load_value", k.value, row, k.kvHead, shape.valueDim, to, 1);
     if (shape.hasDecay())
-      state = e.mul(e.exp(column("load_decay", k.decay, row, k.head, shape.decayDim())), state);
+      state = e.mul(
+          e.exp(column("load_decay", k.decay, row, k.head, shape.decayDim())),
+          state);
     if (shape.isDelta()) {
       Value predicted = e.named("predict", e.sum(e.mul(key, state), 0));
       update = e.sub(update, predicted);
@@ -104,9 +118,11 @@ static Value walkTokens(Kernel &k, Value from, Value to, Value state, Value outp
     }
     state = e.named("next_state", e.add(state, e.mul(key, update)));
     if (output) {
-      Value query = e.scaled(column("load_query", k.query, row, k.head, shape.keyDim), shape.scale);
+      Value query =
+          e.scaled(column("load_query", k.query, row, k.head, shape.keyDim),
+                   shape.scale);
       Value read = e.named("outputs", e.sum(e.mul(query, state), 0));
-      k.storeRows(read, output, row, k.head, to);
+      k.storeRows("store_output", read, output, row, k.head, to);
     }
     return {state};
   };

@@ -1,4 +1,5 @@
-//===- RecurrenceKernel.cpp - what the programs of the family share -*- C++ -*-===//
+//===- RecurrenceKernel.cpp - what the programs of the family share -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,21 +16,24 @@ using namespace hybrid::tile::recurrence;
 // Shape
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-RecurrenceShape::verify(llvm::function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult RecurrenceShape::verify(
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (kvHeads < 1 || heads % kvHeads != 0)
-    return emitError() << "recurrence has " << heads << " heads over " << kvHeads
+    return emitError() << "recurrence has " << heads << " heads over "
+                       << kvHeads
                        << " key/value heads; the second must divide the first";
-  for (auto [name, dim] : {std::pair("key", keyDim), std::pair("value", valueDim)})
+  for (auto [name, dim] :
+       {std::pair("key", keyDim), std::pair("value", valueDim)})
     if (dim < 8 || dim % 8 != 0 || dim > kMaxDim)
       return emitError() << "recurrence has " << name << " dim " << dim
-                         << "; it must be a multiple of 8 from 8 to " << kMaxDim;
+                         << "; it must be a multiple of 8 from 8 to "
+                         << kMaxDim;
   if (window < 0 || (window == 0) != (stride == 0))
-    return emitError() << "recurrence has window " << window << " and stride " << stride
-                       << "; give both, or 0 for both";
+    return emitError() << "recurrence has window " << window << " and stride "
+                       << stride << "; give both, or 0 for both";
   if (window && (stride < 1 || window % stride != 0))
-    return emitError() << "recurrence has stride " << stride << ", which does not divide window "
-                       << window;
+    return emitError() << "recurrence has stride " << stride
+                       << ", which does not divide window " << window;
   return success();
 }
 
@@ -42,7 +46,8 @@ void Arguments::activation(ArrayRef<int64_t> sizes) {
   shape.append(sizes.begin(), sizes.end());
   SmallVector<int64_t> strides = ViewType::contiguousStrides(shape);
   strides.front() = ShapedType::kDynamic;
-  list.push_back(ViewType::get(context, shape, Float32Type::get(context), strides));
+  list.push_back(
+      ViewType::get(context, shape, Float32Type::get(context), strides));
 }
 
 void Arguments::buffer(ArrayRef<int64_t> sizes) {
@@ -51,7 +56,9 @@ void Arguments::buffer(ArrayRef<int64_t> sizes) {
   list.push_back(KernelBuilder::viewType(context, shape));
 }
 
-void Arguments::segments() { llvm::append_range(list, KernelBuilder::segmentViewTypes(context)); }
+void Arguments::segments() {
+  llvm::append_range(list, KernelBuilder::segmentViewTypes(context));
+}
 
 void Arguments::operands(const RecurrenceShape &shape) {
   activation({shape.heads, shape.keyDim});
@@ -68,10 +75,11 @@ void Arguments::operands(const RecurrenceShape &shape) {
 // Program
 //===----------------------------------------------------------------------===//
 
-Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name, const Grid &grid,
-               const Arguments &arguments, const RecurrenceShape &shape)
-    : e(builder, loc, name, grid.sizes, grid.order, arguments.types()), equations(e, shape),
-      shape(shape) {
+Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name,
+               const Grid &grid, const Arguments &arguments,
+               const RecurrenceShape &shape)
+    : e(builder, loc, name, grid.sizes, grid.order, arguments.types()),
+      equations(e, shape), shape(shape) {
   query = next();
   key = next();
   value = next();
@@ -85,8 +93,11 @@ Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name, const Grid &gri
 }
 
 /// Chains c with c·S < p + n and c·S + W > p, for the worst p.
-AffineExpr Kernel::chainCount(MLIRContext *context, const RecurrenceShape &shape) {
-  return (Symbols(context).longest + (shape.window - 2)).floorDiv(shape.stride) + 1;
+AffineExpr Kernel::chainCount(MLIRContext *context,
+                              const RecurrenceShape &shape) {
+  return (Symbols(context).longest + (shape.window - 2))
+             .floorDiv(shape.stride) +
+         1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -108,8 +119,10 @@ Span Kernel::chainSpan(Value index, Value turn) {
   Value first = span.segment.first;
   Value last = e.add(first, e.sub(span.end, span.begin));
 
-  // The oldest chain that is still open at the first position, and `turn` later.
-  Value oldest = e.div(e.max(e.sub(first, e.sub(window, stride)), zero), stride);
+  // The oldest chain that is still open at the first position, and `turn`
+  // later.
+  Value oldest =
+      e.div(e.max(e.sub(first, e.sub(window, stride)), zero), stride);
   Value chain = e.add(oldest, turn);
   Value start = e.mul(chain, stride);
   Value stop = e.add(start, window);
@@ -140,56 +153,69 @@ Span Kernel::chainSpan(Value index, Value turn) {
 }
 
 /// The limits of a load or store, none if `limit` is null.
-static ValueRange limits(const Value &limit) { return limit ? ValueRange(limit) : ValueRange(); }
+static ValueRange limits(const Value &limit) {
+  return limit ? ValueRange(limit) : ValueRange();
+}
 
 Value Kernel::loadState(Value view, const Span &span) {
-  return e.named("load_state", e.load(view, {span.segment.slot, span.stateRow, zero, zero}, {2, 3},
-                                      {shape.keyDim, shape.valueDim}, limits(span.loadLimit)));
+  return e.named("load_state",
+                 e.load(view, {span.segment.slot, span.stateRow, zero, zero},
+                        {2, 3}, {shape.keyDim, shape.valueDim},
+                        limits(span.loadLimit)));
 }
 
 void Kernel::storeState(Value state, Value view, const Span &span) {
-  e.store(state, view, {span.segment.slot, span.stateRow, zero, zero}, {2, 3},
-          limits(span.storeLimit));
+  e.named("store_state",
+          e.store(state, view, {span.segment.slot, span.stateRow, zero, zero},
+                  {2, 3}, limits(span.storeLimit)));
 }
 
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
 
-Value Kernel::loadRows(StringRef name, Value view, Value row, Value head, int64_t width,
-                       Value limit, int64_t rows) {
+Value Kernel::loadRows(StringRef name, Value view, Value row, Value head,
+                       int64_t width, Value limit, int64_t rows) {
   if (!rows)
     rows = shape.chunkSize();
-  return e.named(name, e.load(view, {row, head, zero}, {0, 2}, {rows, width}, limit));
+  return e.named(name,
+                 e.load(view, {row, head, zero}, {0, 2}, {rows, width}, limit));
 }
 
-void Kernel::storeRows(Value tile, Value view, Value row, Value head, Value limit) {
-  e.store(tile, view, {row, head, zero}, {0, 2}, limit);
+void Kernel::storeRows(StringRef name, Value tile, Value view, Value row,
+                       Value head, Value limit) {
+  e.named(name, e.store(tile, view, {row, head, zero}, {0, 2}, limit));
 }
 
 Value Kernel::loadBeta(Value row, Value limit, int64_t rows) {
   if (!rows)
     rows = shape.chunkSize();
-  return e.named("load_beta", e.load(beta, {row, head}, {0, 1}, {rows, 1}, limit));
+  return e.named("load_beta",
+                 e.load(beta, {row, head}, {0, 1}, {rows, 1}, limit));
 }
 
 Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
   Chunk chunk;
   chunk.key = loadRows("load_key", key, row, kvHead, shape.keyDim, limit);
-  chunk.value = loadRows("load_value", value, row, kvHead, shape.valueDim, limit);
+  chunk.value =
+      loadRows("load_value", value, row, kvHead, shape.valueDim, limit);
   if (withQuery)
-    chunk.query = e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),
-                           shape.scale);
+    chunk.query =
+        e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),
+                 shape.scale);
   if (shape.hasBeta())
     chunk.beta = loadBeta(row, limit);
   if (shape.hasDecay())
-    chunk.decay = loadRows("load_decay", decay, row, head, shape.decayDim(), limit);
+    chunk.decay =
+        loadRows("load_decay", decay, row, head, shape.decayDim(), limit);
   chunk.gates = equations.gates(chunk.decay);
 
-  auto rowOf = [=](Value view, Value head, int64_t width, double scale) -> RowOf {
+  auto rowOf = [=](Value view, Value head, int64_t width,
+                   double scale) -> RowOf {
     return [=](Value index) {
       Value at = e.add(row, index);
-      return e.scaled(e.load(view, {at, head, zero}, {0, 2}, {1, width}, limit), scale);
+      return e.scaled(e.load(view, {at, head, zero}, {0, 2}, {1, width}, limit),
+                      scale);
     };
   };
   chunk.keyRow = rowOf(key, kvHead, shape.keyDim, 1.0);

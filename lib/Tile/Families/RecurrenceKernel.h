@@ -1,4 +1,5 @@
-//===- RecurrenceKernel.h - what the programs of the family share -*- C++ -*-===//
+//===- RecurrenceKernel.h - what the programs of the family share -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +22,8 @@ class Arguments {
 public:
   Arguments(mlir::MLIRContext *context) : context(context) {}
 
-  /// An activation [tokens, sizes...]: contiguous but for the stride of a token,
-  /// so that a slice of a wider buffer is taken as it is.
+  /// An activation [tokens, sizes...]: contiguous but for the stride of a
+  /// token, so that a slice of a wider buffer is taken as it is.
   void activation(ArrayRef<int64_t> sizes);
   /// A parameter or its gradient.
   void weight(ArrayRef<int64_t> sizes) {
@@ -32,7 +33,8 @@ public:
   void buffer(ArrayRef<int64_t> sizes);
   /// Segment table and token segments.
   void segments();
-  /// query, key, value, segments, [decay], [beta]: the operands all programs have.
+  /// query, key, value, segments, [decay], [beta]: the operands all programs
+  /// have.
   void operands(const RecurrenceShape &shape);
 
   ArrayRef<mlir::Type> types() const { return list; }
@@ -43,8 +45,8 @@ private:
 };
 
 /// The rows of one segment that a program walks, with state only before
-/// `outputBegin` and with outputs after. Rows count from the start of the packed
-/// stream.
+/// `outputBegin` and with outputs after. Rows count from the start of the
+/// packed stream.
 struct Span {
   Segment segment;
   Value begin, outputBegin, end;
@@ -62,30 +64,35 @@ struct Grid {
 
 class Kernel {
 public:
-  /// Starts the program and binds the operands all programs have; `next()` gives
-  /// the arguments after them, one by one.
-  Kernel(mlir::OpBuilder &builder, mlir::Location loc, StringRef name, const Grid &grid,
-         const Arguments &arguments, const RecurrenceShape &shape);
+  /// Starts the program and binds the operands all programs have; `next()`
+  /// gives the arguments after them, one by one.
+  Kernel(mlir::OpBuilder &builder, mlir::Location loc, StringRef name,
+         const Grid &grid, const Arguments &arguments,
+         const RecurrenceShape &shape);
 
   Value next() { return e.view(nextView++); }
   ProgramOp finish() { return e.finish(); }
 
   /// Window chains that touch the longest segment, at any first position.
-  static mlir::AffineExpr chainCount(mlir::MLIRContext *context, const RecurrenceShape &shape);
+  static mlir::AffineExpr chainCount(mlir::MLIRContext *context,
+                                     const RecurrenceShape &shape);
 
   /// The whole segment, with the state row of `head`.
   Span segmentSpan(Value segment);
-  /// The part of the segment that window chain number `turn` of this call covers.
-  /// Without a state to keep (`hasState`), a chain that gives no output is empty.
+  /// The part of the segment that window chain number `turn` of this call
+  /// covers. Without a state to keep (`hasState`), a chain that gives no output
+  /// is empty.
   Span chainSpan(Value segment, Value turn);
 
   Value loadState(Value view, const Span &span);
   void storeState(Value state, Value view, const Span &span);
 
-  /// Rows [row, row + chunk) of an activation of one head; zero from `limit` on.
-  Value loadRows(StringRef name, Value view, Value row, Value head, int64_t width, Value limit,
-                 int64_t rows = 0);
-  void storeRows(Value tile, Value view, Value row, Value head, Value limit);
+  /// Rows [row, row + chunk) of an activation of one head; zero from `limit`
+  /// on.
+  Value loadRows(StringRef name, Value view, Value row, Value head,
+                 int64_t width, Value limit, int64_t rows = 0);
+  void storeRows(StringRef name, Value tile, Value view, Value row, Value head,
+                 Value limit);
   Value loadBeta(Value row, Value limit, int64_t rows = 0);
   Chunk loadChunk(Value row, Value limit, bool withQuery);
 
@@ -103,7 +110,8 @@ private:
 
 /// Carries the state over the chunks of the rows [from, to) and gives the state
 /// after them. A null `output` asks for no outputs.
-Value walkChunks(Kernel &kernel, Value from, Value to, Value state, Value output);
+Value walkChunks(Kernel &kernel, Value from, Value to, Value state,
+                 Value output);
 
 } // namespace hybrid::tile::recurrence
 

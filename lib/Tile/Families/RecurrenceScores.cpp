@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c] and its adjoint. With one decay per
-// head W leaves the sum: B is a matrix product under a mask. With one per channel
-// it does not, and the factors x e^G and k e^{−G} of a product would overflow; so
-// W is kept for one row t at a time and carried to the next, W_t = e^{g_t} ⊙ W_{t−1}:
-// every factor is at most 1, and a chunk needs C·K exponentials, not C²·K.
+// head W leaves the sum: B is a matrix product under a mask. With one per
+// channel it does not, and the factors x e^G and k e^{−G} of a product would
+// overflow; so W is kept for one row t at a time and carried to the next, W_t =
+// e^{g_t} ⊙ W_{t−1}: every factor is at most 1, and a chunk needs C·K
+// exponentials, not C²·K.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +67,8 @@ Scores Equations::scores(const Chunk &chunk) {
   return scores;
 }
 
-Equations::ScoreGradient Equations::scoreAdjoint(const Chunk &chunk, const Scores &scores,
+Equations::ScoreGradient Equations::scoreAdjoint(const Chunk &chunk,
+                                                 const Scores &scores,
                                                  Value dQuery, Value dKey) {
   if (perChannel())
     return scoreAdjointPerChannel(chunk, dQuery, dKey);
@@ -93,11 +95,13 @@ Equations::ScoreGradient Equations::scoreAdjoint(const Chunk &chunk, const Score
 // One decay per channel
 //===----------------------------------------------------------------------===//
 
-/// Calls `row` for t = 0, 1, …, C − 1 with the mask of row t [C, 1] and the decays
-/// W[t, m] of the rows m < t as [C, K]; rows m ≥ t are 0. Carries tiles through.
+/// Calls `row` for t = 0, 1, …, C − 1 with the mask of row t [C, 1] and the
+/// decays W[t, m] of the rows m < t as [C, K]; rows m ≥ t are 0. Carries tiles
+/// through.
 SmallVector<Value> Equations::eachRow(
-    const Chunk &chunk, ArrayRef<Value> initial,
-    llvm::function_ref<SmallVector<Value>(Value t, Value isRow, Value decays, ValueRange carried)>
+    StringRef name, const Chunk &chunk, ArrayRef<Value> initial,
+    llvm::function_ref<SmallVector<Value>(Value t, Value isRow, Value decays,
+                                          ValueRange carried)>
         row) {
   int64_t rows = shape.chunkSize(), keyDim = shape.keyDim;
   SmallVector<Value> carried = {e.zeros({rows, keyDim})};
@@ -105,11 +109,13 @@ SmallVector<Value> Equations::eachRow(
   auto body = [&](Value t, ValueRange values) {
     Value decays = e.mul(values[0], e.exp(chunk.decayRow(t)));
     Value isRow = e.eq(e.iota(0, {rows, 1}), e.splat(e.toI32(t), {rows, 1}));
-    SmallVector<Value> next = {e.select(isRow, e.full(1.0, {rows, keyDim}), decays)};
+    SmallVector<Value> next = {
+        e.select(isRow, e.full(1.0, {rows, keyDim}), decays)};
     llvm::append_range(next, row(t, isRow, decays, values.drop_front()));
     return next;
   };
   SmallVector<Value> results = e.loop(e.idx(0), e.idx(rows), 1, carried, body);
+  e.named(name, results[0].getDefiningOp());
   results.erase(results.begin());
   return results;
 }
@@ -126,7 +132,9 @@ Scores Equations::scoresPerChannel(const Chunk &chunk) {
   SmallVector<Value> none(sides.size(), e.zeros({rows, rows}));
   auto row = [&](Value t, Value isRow, Value decays, ValueRange scores) {
     // The pair (t, t) has no decay.
-    Value keys = e.mul(e.select(isRow, e.full(1.0, Emitter::shapeOf(decays)), decays), chunk.key);
+    Value keys =
+        e.mul(e.select(isRow, e.full(1.0, Emitter::shapeOf(decays)), decays),
+              chunk.key);
     SmallVector<Value> next;
     for (auto [side, before] : llvm::zip(sides, scores)) {
       Value products = e.sum(e.mul(keys, (*side)(t)), 1);
@@ -134,7 +142,7 @@ Scores Equations::scoresPerChannel(const Chunk &chunk) {
     }
     return next;
   };
-  SmallVector<Value> all = eachRow(chunk, none, row);
+  SmallVector<Value> all = eachRow("score_rows", chunk, none, row);
   Scores scores;
   if (chunk.query)
     scores.query = all.front();
@@ -143,10 +151,11 @@ Scores Equations::scoresPerChannel(const Chunk &chunk) {
   return scores;
 }
 
-/// The gate terms follow from x ⊙ dx − k ⊙ dk. The pair (t, t) gives nothing to a
-/// gate but would leave its rounding error, which exceeds the whole gradient when
-/// all gates are strong; so the diagonal is taken apart.
-Equations::ScoreGradient Equations::scoreAdjointPerChannel(const Chunk &chunk, Value dQuery,
+/// The gate terms follow from x ⊙ dx − k ⊙ dk. The pair (t, t) gives nothing to
+/// a gate but would leave its rounding error, which exceeds the whole gradient
+/// when all gates are strong; so the diagonal is taken apart.
+Equations::ScoreGradient Equations::scoreAdjointPerChannel(const Chunk &chunk,
+                                                           Value dQuery,
                                                            Value dKey) {
   int64_t rows = shape.chunkSize(), keyDim = shape.keyDim;
   struct Side {
@@ -168,14 +177,15 @@ Equations::ScoreGradient Equations::scoreAdjointPerChannel(const Chunk &chunk, V
     SmallVector<Value> next = {carried[0]};
     Value keys = e.mul(decays, chunk.key);
     for (auto [n, side] : llvm::enumerate(sides)) {
-      Value weights = e.reshape(e.sum(e.masked(isRow, side.dScores), 0), {rows, 1});
+      Value weights =
+          e.reshape(e.sum(e.masked(isRow, side.dScores), 0), {rows, 1});
       next[0] = e.add(next[0], e.mul(decays, e.mul(weights, (*side.rowOf)(t))));
       Value later = e.sum(e.mul(weights, keys), 0);
       next.push_back(e.select(isRow, later, carried[1 + n]));
     }
     return next;
   };
-  SmallVector<Value> all = eachRow(chunk, none, row);
+  SmallVector<Value> all = eachRow("d_score_rows", chunk, none, row);
 
   ScoreGradient gradient;
   gradient.key = all[0];

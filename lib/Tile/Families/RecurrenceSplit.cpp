@@ -11,21 +11,23 @@ using namespace mlir;
 using namespace hybrid::tile;
 using namespace hybrid::tile::recurrence;
 
-AffineMap hybrid::tile::recurrencePartRows(MLIRContext *context, const RecurrenceShape &shape) {
+AffineMap hybrid::tile::recurrencePartRows(MLIRContext *context,
+                                           const RecurrenceShape &shape) {
   Symbols symbols(context);
   return AffineMap::get(0, ProgramOp::kNumSymbols,
                         symbols.tokens.floorDiv(shape.part) + symbols.segments);
 }
 
-SmallVector<int64_t> hybrid::tile::recurrencePartMap(const RecurrenceShape &shape) {
+SmallVector<int64_t>
+hybrid::tile::recurrencePartMap(const RecurrenceShape &shape) {
   if (shape.isDelta())
     return {shape.heads, shape.keyDim, shape.keyDim};
   return {shape.heads, shape.decayDim()};
 }
 
 /// First row of a segment in the part buffers.
-static Value firstPart(Emitter &e, const RecurrenceShape &shape, const Segment &segment,
-                       Value index) {
+static Value firstPart(Emitter &e, const RecurrenceShape &shape,
+                       const Segment &segment, Value index) {
   return e.add(e.div(segment.begin, e.idx(shape.part)), index);
 }
 
@@ -42,10 +44,12 @@ static Part partOf(Kernel &k, Value index, Value number) {
   Emitter &e = k.e;
   Segment segment = e.segment(k.table, index);
   Part part;
-  part.from = e.min(e.add(segment.begin, e.mul(number, e.idx(k.shape.part))), segment.end);
+  part.from = e.min(e.add(segment.begin, e.mul(number, e.idx(k.shape.part))),
+                    segment.end);
   part.to = e.min(e.add(part.from, e.idx(k.shape.part)), segment.end);
   part.row = e.add(firstPart(e, k.shape, segment, index), number);
-  part.limit = e.select(e.lt(part.from, part.to), e.idx(k.shape.keyDim), k.zero);
+  part.limit =
+      e.select(e.lt(part.from, part.to), e.idx(k.shape.keyDim), k.zero);
   return part;
 }
 
@@ -58,25 +62,29 @@ static Grid partGrid(MLIRContext *context, const RecurrenceShape &shape) {
 
 static void bindHead(Kernel &k) {
   k.head = k.e.id(1);
-  k.kvHead = k.shape.group() == 1 ? k.head : k.e.div(k.head, k.e.idx(k.shape.group()));
+  k.kvHead =
+      k.shape.group() == 1 ? k.head : k.e.div(k.head, k.e.idx(k.shape.group()));
 }
 
 //===----------------------------------------------------------------------===//
 // Summary
 //===----------------------------------------------------------------------===//
 
-/// M of a chunk is what `nextState` does to a state when all values are zero, so
-/// the product over the chunks is that walk from the identity.
+/// M of a chunk is what `nextState` does to a state when all values are zero,
+/// so the product over the chunks is that walk from the identity.
 static Value deltaMap(Kernel &k, const Part &part) {
   Emitter &e = k.e;
   int64_t K = k.shape.keyDim, rows = k.shape.chunkSize();
-  Value identity = e.masked(e.eq(e.iota(0, {K, 1}), e.iota(1, {1, K})), e.full(1.0, {K, K}));
+  Value identity =
+      e.masked(e.eq(e.iota(0, {K, 1}), e.iota(1, {1, K})), e.full(1.0, {K, K}));
   return e.loop(part.from, part.to, rows, identity,
                 [&](Value row, ValueRange carried) -> KernelBuilder::Values {
                   Chunk chunk = k.loadChunk(row, part.to, /*withQuery=*/false);
-                  Value inverse = k.equations.inverse(chunk, k.equations.scores(chunk));
+                  Value inverse =
+                      k.equations.inverse(chunk, k.equations.scores(chunk));
                   chunk.value = e.zeros({rows, K});
-                  Value updates = k.equations.updates(chunk, inverse, carried[0]);
+                  Value updates =
+                      k.equations.updates(chunk, inverse, carried[0]);
                   return {k.equations.nextState(chunk, updates, carried[0])};
                 })[0];
 }
@@ -90,7 +98,8 @@ static Value additiveMap(Kernel &k, const Part &part) {
     return one;
   return e.loop(part.from, part.to, k.shape.chunkSize(), one,
                 [&](Value row, ValueRange carried) -> KernelBuilder::Values {
-                  Value gates = k.loadRows("load_decay", k.decay, row, k.head, width, part.to);
+                  Value gates = k.loadRows("load_decay", k.decay, row, k.head,
+                                           width, part.to);
                   return {e.mul(carried[0], e.exp(e.sum(gates, 0)))};
                 })[0];
 }
@@ -102,7 +111,8 @@ ProgramOp hybrid::tile::buildRecurrenceSummary(OpBuilder &builder, Location loc,
   arguments.operands(shape);
   arguments.buffer(recurrencePartMap(shape));
   arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
-  Kernel k(builder, loc, "recurrence_summary", partGrid(context, shape), arguments, shape);
+  Kernel k(builder, loc, "recurrence_summary", partGrid(context, shape),
+           arguments, shape);
   Emitter &e = k.e;
   Value maps = k.next(), increments = k.next();
   bindHead(k);
@@ -110,14 +120,17 @@ ProgramOp hybrid::tile::buildRecurrenceSummary(OpBuilder &builder, Location loc,
 
   Value none = e.zeros({shape.keyDim, shape.valueDim});
   Value increment = walkChunks(k, part.from, part.to, none, /*output=*/Value());
-  e.store(increment, increments, {part.row, k.head, k.zero, k.zero}, {2, 3}, part.limit);
+  e.store(increment, increments, {part.row, k.head, k.zero, k.zero}, {2, 3},
+          part.limit);
   e.scope = "map";
   if (shape.isDelta()) {
-    e.store(deltaMap(k, part), maps, {part.row, k.head, k.zero, k.zero}, {2, 3}, part.limit);
+    e.store(deltaMap(k, part), maps, {part.row, k.head, k.zero, k.zero}, {2, 3},
+            part.limit);
   } else {
     Value isThere = e.lt(part.from, part.to);
     Value end = e.select(isThere, e.add(part.row, e.idx(1)), part.row);
-    e.store(additiveMap(k, part), maps, {part.row, k.head, k.zero}, {0, 2}, end);
+    e.store(additiveMap(k, part), maps, {part.row, k.head, k.zero}, {0, 2},
+            end);
   }
   return k.finish();
 }
@@ -138,9 +151,10 @@ ProgramOp hybrid::tile::buildRecurrenceCombine(OpBuilder &builder, Location loc,
     arguments.buffer(state);
   arguments.buffer(state);
 
-  Emitter e(builder, loc, "recurrence_combine",
-            {Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},
-            {Order::parallel, Order::parallel}, arguments.types());
+  Emitter e(
+      builder, loc, "recurrence_combine",
+      {Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},
+      {Order::parallel, Order::parallel}, arguments.types());
   Value maps = e.view(2), increments = e.view(3);
   Value stateView = shape.hasState ? e.view(4) : Value();
   Value states = e.view(shape.hasState ? 5 : 4);
@@ -150,20 +164,25 @@ ProgramOp hybrid::tile::buildRecurrenceCombine(OpBuilder &builder, Location loc,
   Value count = e.ceilDiv(e.sub(segment.end, segment.begin), e.idx(shape.part));
 
   SmallVector<int64_t> tile = {shape.keyDim, shape.valueDim};
-  Value before = shape.hasState
-                     ? e.load(stateView, {segment.slot, head, zero, zero}, {2, 3}, tile)
-                     : e.zeros(tile);
+  Value before =
+      shape.hasState
+          ? e.load(stateView, {segment.slot, head, zero, zero}, {2, 3}, tile)
+          : e.zeros(tile);
   auto body = [&](Value number, ValueRange carried) -> KernelBuilder::Values {
     Value row = e.add(first, number);
     e.store(carried[0], states, {row, head, zero, zero}, {2, 3});
     Value increment =
-        e.named("load_increment", e.load(increments, {row, head, zero, zero}, {2, 3}, tile));
+        e.named("load_increment",
+                e.load(increments, {row, head, zero, zero}, {2, 3}, tile));
     if (shape.isDelta()) {
-      Value map = e.named("load_map", e.load(maps, {row, head, zero, zero}, {2, 3},
-                                             {shape.keyDim, shape.keyDim}));
-      return {e.named("combine", e.dot(map, carried[0], Transpose::None, increment))};
+      Value map =
+          e.named("load_map", e.load(maps, {row, head, zero, zero}, {2, 3},
+                                     {shape.keyDim, shape.keyDim}));
+      return {e.named("combine",
+                      e.dot(map, carried[0], Transpose::None, increment))};
     }
-    Value decay = e.load(maps, {row, head, zero}, {0, 2}, {1, shape.decayDim()});
+    Value decay =
+        e.load(maps, {row, head, zero}, {0, 2}, {1, shape.decayDim()});
     decay = e.reshape(decay, {shape.decayDim(), 1});
     return {e.named("combine", e.add(e.mul(decay, carried[0]), increment))};
   };
@@ -184,7 +203,8 @@ ProgramOp hybrid::tile::buildRecurrenceApply(OpBuilder &builder, Location loc,
   arguments.operands(shape);
   arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
   arguments.activation({shape.heads, shape.valueDim});
-  Kernel k(builder, loc, "recurrence_apply", partGrid(context, shape), arguments, shape);
+  Kernel k(builder, loc, "recurrence_apply", partGrid(context, shape),
+           arguments, shape);
   Value states = k.next(), output = k.next();
   bindHead(k);
   Part part = partOf(k, k.e.id(0), k.e.id(2));

@@ -17,12 +17,14 @@ using recurrence::Emitter;
 /// segment reaches back into the state.
 static constexpr int64_t kBlock = 64;
 
-LogicalResult ShortConvShape::verify(llvm::function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult ShortConvShape::verify(
+    llvm::function_ref<InFlightDiagnostic()> emitError) const {
   if (channels < 8 || channels % 8 != 0)
     return emitError() << "short convolution has " << channels
                        << " channels; their number must be a multiple of 8";
   if (kernel < 2 || kernel > 8)
-    return emitError() << "short convolution has " << kernel << " taps; 2 to 8 are supported";
+    return emitError() << "short convolution has " << kernel
+                       << " taps; 2 to 8 are supported";
   return success();
 }
 
@@ -43,7 +45,8 @@ public:
 
   /// w as rows [1, width], one per tap.
   SmallVector<Value> loadTaps(Value weight, Value channel) {
-    Value taps = e.transpose(e.load(weight, {channel, zero}, {0, 1}, {width, kernel}));
+    Value taps =
+        e.transpose(e.load(weight, {channel, zero}, {0, 1}, {width, kernel}));
     return rowsOf(taps);
   }
   SmallVector<Value> rowsOf(Value tile) {
@@ -53,22 +56,25 @@ public:
     return rows;
   }
 
-  /// Rows row − K + 1 … row + kBlock − 1 of x. The K − 1 rows before a segment's
-  /// first row are `before`, which must be zero for other blocks.
-  Value loadWithHistory(Value x, Value row, Value channel, const Segment &segment, Value before) {
+  /// Rows row − K + 1 … row + kBlock − 1 of x. The K − 1 rows before a
+  /// segment's first row are `before`, which must be zero for other blocks.
+  Value loadWithHistory(Value x, Value row, Value channel,
+                        const Segment &segment, Value before) {
     Value history = e.max(e.sub(row, e.idx(kernel - 1)), zero);
     Value isFirst = e.eq(row, segment.begin);
     Value earlier = e.load(x, {history, channel}, {0, 1}, {kernel - 1, width},
                            e.select(isFirst, zero, segment.end));
     if (before)
       earlier = e.add(earlier, before);
-    Value block = e.named("load_input", e.load(x, {row, channel}, {0, 1}, {kBlock, width},
-                                               segment.end));
+    Value block = e.named("load_input", e.load(x, {row, channel}, {0, 1},
+                                               {kBlock, width}, segment.end));
     return e.concat({earlier, block}, 0);
   }
 
   /// The rows of `extended` that tap i sees.
-  Value seenBy(int64_t tap, Value extended) { return e.slice(extended, 0, tap, kBlock); }
+  Value seenBy(int64_t tap, Value extended) {
+    return e.slice(extended, 0, tap, kBlock);
+  }
 
   /// State after the segment: row r is input n − K + 1 + r, where the inputs
   /// before 0 are the rows n … K − 2 of the state before.
@@ -76,11 +82,12 @@ public:
     int64_t rows = kernel - 1;
     Value count = e.sub(segment.end, segment.begin);
     Value offset = e.sub(e.iota(0, {rows}), e.splat(e.i32(rows), {rows}));
-    Value present = e.le(e.splat(e.i32(0), {rows}), e.add(offset, e.splat(e.toI32(count), {rows})));
-    Value fromInput =
-        e.loadRows(x, {segment.end, channel}, offset, present, {0, 1}, {rows, width});
-    Value kept = e.load(state, {segment.slot, count, channel}, {1, 2}, {rows, width},
-                        e.idx(rows));
+    Value present = e.le(e.splat(e.i32(0), {rows}),
+                         e.add(offset, e.splat(e.toI32(count), {rows})));
+    Value fromInput = e.loadRows(x, {segment.end, channel}, offset, present,
+                                 {0, 1}, {rows, width});
+    Value kept = e.load(state, {segment.slot, count, channel}, {1, 2},
+                        {rows, width}, e.idx(rows));
     return e.add(fromInput, kept);
   }
 
@@ -91,7 +98,8 @@ private:
 };
 } // namespace
 
-static void segmentsAndWeights(Arguments &arguments, const ShortConvShape &shape) {
+static void segmentsAndWeights(Arguments &arguments,
+                               const ShortConvShape &shape) {
   arguments.activation({shape.channels});
   arguments.weight({shape.channels, shape.kernel});
   arguments.segments();
@@ -115,7 +123,8 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   arguments.activation({shape.channels});
 
   Emitter e(builder, loc, "short_conv_forward",
-            {symbols.segments, getAffineConstantExpr(shape.channels / width, context),
+            {symbols.segments,
+             getAffineConstantExpr(shape.channels / width, context),
              symbols.longest.ceilDiv(kBlock)},
             {Order::parallel, Order::parallel,
              shape.hasState ? Order::ordered : Order::parallel},
@@ -130,7 +139,8 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   Value row = e.add(segment.begin, e.mul(e.id(2), e.idx(kBlock)));
   Value before;
   if (shape.hasState)
-    before = e.load(state, {segment.slot, zero, channel}, {1, 2}, {shape.kernel - 1, width},
+    before = e.load(state, {segment.slot, zero, channel}, {1, 2},
+                    {shape.kernel - 1, width},
                     e.select(e.eq(row, segment.begin), rows, zero));
   Value extended = conv.loadWithHistory(x, row, channel, segment, before);
   SmallVector<Value> taps = conv.loadTaps(e.view(1), channel);
@@ -142,9 +152,11 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   e.store(sum, y, {row, channel}, {0, 1}, segment.end);
 
   if (shape.hasState) {
-    Value isLast = e.both(e.lt(row, segment.end), e.le(segment.end, e.add(row, e.idx(kBlock))));
-    e.store(conv.nextState(x, state, channel, segment), state, {segment.slot, zero, channel},
-            {1, 2}, e.select(isLast, rows, zero));
+    Value isLast = e.both(e.lt(row, segment.end),
+                          e.le(segment.end, e.add(row, e.idx(kBlock))));
+    e.store(conv.nextState(x, state, channel, segment), state,
+            {segment.slot, zero, channel}, {1, 2},
+            e.select(isLast, rows, zero));
   }
   return e.finish();
 }
@@ -153,8 +165,8 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// One program walks the whole stream for its channels, because dw is one sum in
-/// token order; narrow blocks of channels keep the cores busy.
+/// One program walks the whole stream for its channels, because dw is one sum
+/// in token order; narrow blocks of channels keep the cores busy.
 ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
                                                const ShortConvShape &shape) {
   MLIRContext *context = builder.getContext();
@@ -166,37 +178,44 @@ ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
   arguments.weight({shape.channels, shape.kernel});
 
   Emitter e(builder, loc, "short_conv_backward",
-            {getAffineConstantExpr(shape.channels / width, context)}, {Order::parallel},
-            arguments.types());
-  Value x = e.view(0), table = e.view(2), dy = e.view(4), dx = e.view(5), dw = e.view(6);
+            {getAffineConstantExpr(shape.channels / width, context)},
+            {Order::parallel}, arguments.types());
+  Value x = e.view(0), table = e.view(2), dy = e.view(4), dx = e.view(5),
+        dw = e.view(6);
   Conv conv(e, shape, width);
   Value zero = e.idx(0);
   Value channel = e.mul(e.id(0), e.idx(width));
   SmallVector<Value> taps = conv.loadTaps(e.view(1), channel);
 
-  auto block = [&](const Segment &segment, Value row, ValueRange sums) -> KernelBuilder::Values {
-    Value extended = conv.loadWithHistory(x, row, channel, segment, /*before=*/Value());
+  auto block = [&](const Segment &segment, Value row,
+                   ValueRange sums) -> KernelBuilder::Values {
+    Value extended =
+        conv.loadWithHistory(x, row, channel, segment, /*before=*/Value());
     KernelBuilder::Values next;
     Value dInput;
     for (auto [i, tap] : llvm::enumerate(taps)) {
       int64_t lag = shape.kernel - 1 - i;
-      Value later = e.load(dy, {e.add(row, e.idx(lag)), channel}, {0, 1}, {kBlock, width},
-                           segment.end);
+      Value later = e.load(dy, {e.add(row, e.idx(lag)), channel}, {0, 1},
+                           {kBlock, width}, segment.end);
       Value term = e.mul(tap, later);
       dInput = dInput ? e.add(dInput, term) : term;
       Value now = lag == 0 ? later
-                           : e.load(dy, {row, channel}, {0, 1}, {kBlock, width}, segment.end);
-      next.push_back(e.add(sums[i], e.sum(e.mul(now, conv.seenBy(i, extended)), 0)));
+                           : e.load(dy, {row, channel}, {0, 1}, {kBlock, width},
+                                    segment.end);
+      next.push_back(
+          e.add(sums[i], e.sum(e.mul(now, conv.seenBy(i, extended)), 0)));
     }
     e.store(dInput, dx, {row, channel}, {0, 1}, segment.end);
     return next;
   };
   KernelBuilder::Values none(shape.kernel, e.zeros({1, width}));
-  KernelBuilder::Values sums =
-      e.loop(zero, e.dim(table, 0), 1, none, [&](Value index, ValueRange carried) {
+  KernelBuilder::Values sums = e.loop(
+      zero, e.dim(table, 0), 1, none, [&](Value index, ValueRange carried) {
         Segment segment = e.segment(table, index);
         return e.loop(segment.begin, segment.end, kBlock, carried,
-                      [&](Value row, ValueRange sums) { return block(segment, row, sums); });
+                      [&](Value row, ValueRange sums) {
+                        return block(segment, row, sums);
+                      });
       });
   e.store(e.transpose(e.concat(sums, 0)), dw, {channel, zero}, {0, 1});
   return e.finish();

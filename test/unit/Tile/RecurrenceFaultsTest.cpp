@@ -1,11 +1,13 @@
-//===- RecurrenceFaultsTest.cpp - cases and golden values of the family -*- C++ -*-===//
+//===- RecurrenceFaultsTest.cpp - cases and golden values of the family -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Public fault reports, by their case id, and the golden values of mixers.md 1.9.
+// Public fault reports, by their case id, and the golden values of
+// mixers.md 1.9.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,25 +66,29 @@ Call gdn5(RecurrenceDecay decay = RecurrenceDecay::PerHead, int64_t slots = 0) {
 
 double total(const HostBuffer &output, int64_t rows) {
   double sum = 0;
-  for (double x : output.elements().take_front(rows * output.shape()[1] * output.shape()[2]))
+  for (double x : output.elements().take_front(rows * output.shape()[1] *
+                                               output.shape()[2]))
     sum += x;
   return sum;
 }
 
-void expectRow(const HostBuffer &buffer, int64_t row, std::vector<double> expected,
-               double tolerance = 1e-5) {
+void expectRow(const HostBuffer &buffer, int64_t row,
+               std::vector<double> expected, double tolerance = 1e-5) {
   for (auto [j, x] : llvm::enumerate(expected))
-    EXPECT_NEAR(buffer({row, 0, int64_t(j)}), x, tolerance) << "row " << row << ", " << j;
+    EXPECT_NEAR(buffer({row, 0, int64_t(j)}), x, tolerance)
+        << "row " << row << ", " << j;
 }
 
-void expectColumn(const HostBuffer &buffer, std::vector<double> expected, double tolerance = 1e-5) {
+void expectColumn(const HostBuffer &buffer, std::vector<double> expected,
+                  double tolerance = 1e-5) {
   int64_t width = buffer.elements().size() / buffer.shape()[0];
   for (auto [t, x] : llvm::enumerate(expected))
     EXPECT_NEAR(buffer.elements()[t * width], x, tolerance) << "row " << t;
 }
 
 /// q = k = 1/8 in 64 channels and v = 1: every output is a scalar recurrence.
-Call scalarCase(int64_t tokens, double beta, std::function<double(int64_t)> gate) {
+Call scalarCase(int64_t tokens, double beta,
+                std::function<double(int64_t)> gate) {
   RecurrenceShape shape;
   shape.update = RecurrenceUpdate::Delta;
   shape.decay = gate ? RecurrenceDecay::PerHead : RecurrenceDecay::None;
@@ -196,27 +202,31 @@ TEST(RecurrenceFaults, LIN11_GradientsWithoutAGate) {
     Gradients got = runBackward(*call);
     expectRow(got.key, 0, {0.235505, 0.580378, 0.652291}, 1e-4);
     expectRow(got.key, 4, {-0.328170, 0.014652, 0.350582}, 1e-4);
-    expectColumn(got.beta, {1.452914, 1.691005, -0.358575, 1.516038, -0.427853}, 1e-4);
+    expectColumn(got.beta, {1.452914, 1.691005, -0.358575, 1.516038, -0.427853},
+                 1e-4);
   }
 }
 
 TEST(RecurrenceFaults, LIN13_GateGradientThroughTheFinalState) {
   Call a = gdn5(RecurrenceDecay::PerHead, 1);
   Gradients lossA = runBackward(a);
-  expectColumn(lossA.decay, {-0.088727, 0.059358, 0.079759, 0.036573, 0.026154});
+  expectColumn(lossA.decay,
+               {-0.088727, 0.059358, 0.079759, 0.036573, 0.026154});
   EXPECT_NEAR(lossA.initial({0, 0, 0, 0}), 0.019274, 1e-5);
   EXPECT_NEAR(lossA.initial({0, 0, 0, 1}), 0.001402, 1e-5);
 
   Call b = a;
   b.shape.hasFinalCotangent = true;
   Gradients lossB = runBackward(b);
-  expectColumn(lossB.decay, {-0.086147, 0.059729, 0.112165, 0.087271, 0.179964});
+  expectColumn(lossB.decay,
+               {-0.086147, 0.059729, 0.112165, 0.087271, 0.179964});
   EXPECT_NEAR(lossB.initial({0, 0, 0, 0}), 0.018843, 1e-5);
   EXPECT_NEAR(lossB.initial({0, 0, 0, 1}), 0.001964, 1e-5);
 }
 
 TEST(RecurrenceFaults, LIN17_GradientOfTheInitialState) {
-  for (RecurrenceUpdate update : {RecurrenceUpdate::Additive, RecurrenceUpdate::Delta}) {
+  for (RecurrenceUpdate update :
+       {RecurrenceUpdate::Additive, RecurrenceUpdate::Delta}) {
     RecurrenceShape shape = smallShape(update, RecurrenceDecay::PerHead);
     shape.hasState = true;
     shape.heads = shape.kvHeads = 2;
@@ -234,14 +244,16 @@ TEST(RecurrenceFaults, LIN17_GradientOfTheInitialState) {
 
 // The harness holds NaN past the last row; here the bits with zeros there.
 TEST(RecurrenceFaults, LIN15_RowsPastTheEndDoNotLeak) {
-  for (RecurrenceUpdate update : {RecurrenceUpdate::Additive, RecurrenceUpdate::Delta})
-    for (RecurrenceDecay decay : {RecurrenceDecay::PerHead, RecurrenceDecay::PerChannel}) {
+  for (RecurrenceUpdate update :
+       {RecurrenceUpdate::Additive, RecurrenceUpdate::Delta})
+    for (RecurrenceDecay decay :
+         {RecurrenceDecay::PerHead, RecurrenceDecay::PerChannel}) {
       Call poisoned(smallShape(update, decay), {{65}});
       fill(poisoned);
       auto withTail = [&](double x) {
         Call call = poisoned;
-        for (HostBuffer *b : {&call.query, &call.key, &call.value, &call.decay, &call.beta,
-                              &call.dOutput})
+        for (HostBuffer *b : {&call.query, &call.key, &call.value, &call.decay,
+                              &call.beta, &call.dOutput})
           for (double &y : b->elements())
             y = std::isnan(y) ? x : y;
         return call;
@@ -250,8 +262,10 @@ TEST(RecurrenceFaults, LIN15_RowsPastTheEndDoNotLeak) {
       HostBuffer expected = run(buildRecurrenceForward, zeros, Arithmetic::f32);
       Gradients gradients = runBackward(zeros, Arithmetic::f32);
       for (Call *call : {&poisoned, &infinite}) {
-        EXPECT_EQ(difference(run(buildRecurrenceForward, *call, Arithmetic::f32), expected, zeros),
-                  0.0);
+        EXPECT_EQ(
+            difference(run(buildRecurrenceForward, *call, Arithmetic::f32),
+                       expected, zeros),
+            0.0);
         Gradients got = runBackward(*call, Arithmetic::f32);
         EXPECT_EQ(difference(got.key, gradients.key, zeros), 0.0);
         EXPECT_EQ(difference(got.decay, gradients.decay, zeros), 0.0);
@@ -276,7 +290,8 @@ TEST(RecurrenceFaults, VAR01_EmptySegmentKeepsItsState) {
 }
 
 TEST(RecurrenceFaults, LIN31_KeyHeadsAreSharedBlockwise) {
-  RecurrenceShape shape = smallShape(RecurrenceUpdate::Delta, RecurrenceDecay::None);
+  RecurrenceShape shape =
+      smallShape(RecurrenceUpdate::Delta, RecurrenceDecay::None);
   shape.heads = 4;
   shape.kvHeads = 2;
   shape.keyDim = shape.valueDim = 8;
@@ -295,7 +310,8 @@ TEST(RecurrenceFaults, LIN31_KeyHeadsAreSharedBlockwise) {
   run(buildRecurrenceForward, call);
   for (int64_t h = 0; h < 4; ++h)
     for (int64_t i = 0; i < 8; ++i)
-      EXPECT_EQ(call.state({0, h, i, 0}), i == h / 2 ? h / 2 + 1 : 0) << h << " " << i;
+      EXPECT_EQ(call.state({0, h, i, 0}), i == h / 2 ? h / 2 + 1 : 0)
+          << h << " " << i;
 }
 
 //===----------------------------------------------------------------------===//
@@ -314,31 +330,59 @@ struct Golden {
 } // namespace
 
 TEST(RecurrenceGolden, Mixers) {
-  auto F = [](double a, int64_t t, int64_t i) { return std::sin(a + 1.3 * t + 0.7 * i); };
+  auto F = [](double a, int64_t t, int64_t i) {
+    return std::sin(a + 1.3 * t + 0.7 * i);
+  };
   using U = RecurrenceUpdate;
   using D = RecurrenceDecay;
   const Golden table[] = {
-      {"linear attention", U::Additive, D::None, false, nullptr,
-       {0.0368520, -0.1180187}, {-1.5262399, -0.5092532},
+      {"linear attention",
+       U::Additive,
+       D::None,
+       false,
+       nullptr,
+       {0.0368520, -0.1180187},
+       {-1.5262399, -0.5092532},
        {1.7357438, 0.2440443, 2.5547117, 1.8505865}},
-      {"RetNet head 0", U::Additive, D::PerHead, false,
+      {"RetNet head 0",
+       U::Additive,
+       D::PerHead,
+       false,
        [](double, double) { return std::log(1 - 1.0 / 32); },
-       {0.0325421, -0.1170207}, {-1.4059994, -0.4594294},
+       {0.0325421, -0.1170207},
+       {-1.4059994, -0.4594294},
        {1.5933124, 0.1996883, 2.3703819, 1.7305314}},
-      {"GLA", U::Additive, D::PerChannel, false,
+      {"GLA",
+       U::Additive,
+       D::PerChannel,
+       false,
        [](double, double x) { return -softplus(-x) / 16; },
-       {0.0265898, -0.1149940}, {-1.3719044, -0.4454401},
+       {0.0265898, -0.1149940},
+       {-1.3719044, -0.4454401},
        {1.5470078, 0.1827742, 2.3357386, 1.7101072}},
-      {"DeltaNet", U::Delta, D::None, true, nullptr,
-       {-0.0125300, -0.1092750}, {-0.3552001, 0.0065040},
+      {"DeltaNet",
+       U::Delta,
+       D::None,
+       true,
+       nullptr,
+       {-0.0125300, -0.1092750},
+       {-0.3552001, 0.0065040},
        {0.3036419, -0.2554993, 0.6738821, 0.7321306}},
-      {"GDN", U::Delta, D::PerHead, true,
+      {"GDN",
+       U::Delta,
+       D::PerHead,
+       true,
        [](double x0, double) { return -2 * softplus(x0 - 1); },
-       {-0.0214814, -0.0949499}, {-0.0730795, 0.0140690},
+       {-0.0214814, -0.0949499},
+       {-0.0730795, 0.0140690},
        {-0.0360798, -0.2349864, 0.4321919, 0.6374161}},
-      {"KDA", U::Delta, D::PerChannel, true,
+      {"KDA",
+       U::Delta,
+       D::PerChannel,
+       true,
        [](double, double x) { return -2 * softplus(x - 1); },
-       {-0.0202594, -0.0956905}, {-0.0764028, 0.0127955},
+       {-0.0202594, -0.0956905},
+       {-0.0764028, 0.0127955},
        {-0.0310119, -0.2319848, 0.4318635, 0.6341341}},
   };
   for (const Golden &row : table) {

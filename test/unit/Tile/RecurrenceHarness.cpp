@@ -1,4 +1,5 @@
-//===- RecurrenceHarness.cpp - recurrence programs against their definition -*- C++ -*-===//
+//===- RecurrenceHarness.cpp - recurrence programs against their definition -*-
+// C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,13 +36,15 @@ static int64_t rowsOf(const std::vector<Piece> &pieces) {
   return rows;
 }
 
-static HostBuffer activation(int64_t tokens, std::vector<int64_t> sizes) {
+HostBuffer hybrid::tile::test::activation(int64_t tokens,
+                                          std::vector<int64_t> sizes) {
   sizes.insert(sizes.begin(), tokens + kSpareRows);
   return HostBuffer(sizes, kNaN);
 }
 
 static HostBuffer stateBuffer(const RecurrenceShape &shape, int64_t slots) {
-  return HostBuffer({slots, shape.rings() * shape.heads, shape.keyDim, shape.valueDim}, 0.0);
+  return HostBuffer(
+      {slots, shape.rings() * shape.heads, shape.keyDim, shape.valueDim}, 0.0);
 }
 
 Call::Call(RecurrenceShape s, std::vector<Piece> p, int64_t n)
@@ -51,7 +54,8 @@ Call::Call(RecurrenceShape s, std::vector<Piece> p, int64_t n)
       value(activation(rowsOf(pieces), {s.kvHeads, s.valueDim})),
       decay(activation(rowsOf(pieces), {s.heads, s.decayDim()})),
       beta(activation(rowsOf(pieces), {s.heads})), state(stateBuffer(s, n)),
-      dOutput(activation(rowsOf(pieces), {s.heads, s.valueDim})), dFinal(stateBuffer(s, n)) {}
+      dOutput(activation(rowsOf(pieces), {s.heads, s.valueDim})),
+      dFinal(stateBuffer(s, n)) {}
 
 int64_t Call::tokens() const { return rowsOf(pieces); }
 
@@ -74,7 +78,8 @@ Call Call::part(int64_t from, int64_t count) const {
   Call result(shape, {{count, whole.slot, whole.first + from}}, slots);
   auto copy = [&](const HostBuffer &source, HostBuffer &target) {
     int64_t width = source.elements().size() / source.shape()[0];
-    llvm::copy(source.elements().slice(from * width, count * width), target.elements().begin());
+    llvm::copy(source.elements().slice(from * width, count * width),
+               target.elements().begin());
   };
   copy(query, result.query);
   copy(key, result.key);
@@ -112,7 +117,8 @@ void hybrid::tile::test::fill(Call &call, const Fill &how) {
   // Values a float holds exactly, so that f32 runs see the same operands.
   auto rounded = [](double x) { return double(float(x)); };
   auto normals = [&](HostBuffer &buffer, int64_t rows) {
-    int64_t width = buffer.shape()[0] ? buffer.elements().size() / buffer.shape()[0] : 0;
+    int64_t width =
+        buffer.shape()[0] ? buffer.elements().size() / buffer.shape()[0] : 0;
     for (double &x : buffer.elements().take_front(rows * width))
       x = rounded(normal(random));
   };
@@ -136,7 +142,8 @@ void hybrid::tile::test::fill(Call &call, const Fill &how) {
       for (int64_t c = 0; c < shape.decayDim(); ++c)
         call.decay({t, h, c}) = rounded(gate(how.gates, t, random));
       call.beta({t, h}) = rounded(
-          how.beta ? *how.beta : std::uniform_real_distribution<double>(0.0, 1.0)(random));
+          how.beta ? *how.beta
+                   : std::uniform_real_distribution<double>(0.0, 1.0)(random));
     }
   }
 }
@@ -145,24 +152,16 @@ void hybrid::tile::test::fill(Call &call, const Fill &how) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A context with what programs are made of, and one built program.
-struct Built {
-  Built(BuildProgram build, const RecurrenceShape &shape) {
-    context.loadDialect<TileDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
-                        tensor::TensorDialect>();
-    OpBuilder builder(&context);
-    Location loc = builder.getUnknownLoc();
-    module = ModuleOp::create(loc);
-    builder.setInsertionPointToEnd(module->getBody());
-    program = build(builder, loc, shape);
-    EXPECT_TRUE(succeeded(mlir::verify(*module)));
-  }
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module;
-  ProgramOp program;
-};
-} // namespace
+Built::Built(BuildProgram build, const RecurrenceShape &shape) {
+  context.loadDialect<TileDialect, arith::ArithDialect, math::MathDialect,
+                      scf::SCFDialect, tensor::TensorDialect>();
+  OpBuilder builder(&context);
+  Location loc = builder.getUnknownLoc();
+  module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  program = build(builder, loc, shape);
+  EXPECT_TRUE(succeeded(mlir::verify(*module)));
+}
 
 static HostBuffer segmentTable(const Call &call) {
   HostBuffer table({int64_t(call.pieces.size()), 4}, 0.0);
@@ -177,7 +176,12 @@ static HostBuffer segmentTable(const Call &call) {
 }
 
 static SmallVector<int64_t> symbolsOf(const Call &call) {
-  return {call.tokens(), int64_t(call.pieces.size()), call.longest(), call.slots, 0, 0};
+  return {call.tokens(),
+          int64_t(call.pieces.size()),
+          call.longest(),
+          call.slots,
+          0,
+          0};
 }
 
 namespace {
@@ -196,7 +200,9 @@ public:
     if (call.shape.hasBeta())
       add(call.beta);
   }
-  void add(const HostBuffer &buffer) { list.push_back(const_cast<HostBuffer &>(buffer).view()); }
+  void add(const HostBuffer &buffer) {
+    list.push_back(const_cast<HostBuffer &>(buffer).view());
+  }
 
   SmallVector<HostView> list;
 
@@ -205,16 +211,18 @@ private:
 };
 } // namespace
 
-static void interpretOrFail(ProgramOp program, ArrayRef<HostView> views, const Call &call,
-                            Arithmetic arithmetic) {
+static void interpretOrFail(ProgramOp program, ArrayRef<HostView> views,
+                            const Call &call, Arithmetic arithmetic) {
   InterpreterOptions options;
   options.arithmetic = arithmetic;
   EXPECT_TRUE(succeeded(interpret(program, views, symbolsOf(call), options)));
 }
 
-HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call, Arithmetic arithmetic) {
+HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call,
+                                   Arithmetic arithmetic) {
   Built built(build, call.shape);
-  HostBuffer output = activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
+  HostBuffer output =
+      activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
   Views views(call);
   if (call.shape.hasState)
     views.add(call.state);
@@ -227,26 +235,32 @@ HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call, Arithmetic ar
 static int64_t evaluate(AffineMap map, ArrayRef<int64_t> symbols) {
   SmallVector<Attribute> operands, results;
   for (int64_t symbol : symbols)
-    operands.push_back(IntegerAttr::get(IndexType::get(map.getContext()), symbol));
+    operands.push_back(
+        IntegerAttr::get(IndexType::get(map.getContext()), symbol));
   EXPECT_TRUE(succeeded(map.constantFold(operands, results)));
   return cast<IntegerAttr>(results[0]).getInt();
 }
 
-static Gradients noGradients(const Call &call, double fill) {
-  auto like = [&](const HostBuffer &buffer) { return HostBuffer(buffer.shape(), fill); };
+Gradients hybrid::tile::test::noGradients(const Call &call, double fill) {
+  auto like = [&](const HostBuffer &buffer) {
+    return HostBuffer(buffer.shape(), fill);
+  };
   return {like(call.query), like(call.key),  like(call.value),
           like(call.decay), like(call.beta), like(call.state)};
 }
 
 HostBuffer hybrid::tile::test::runSplit(Call &call, Arithmetic arithmetic) {
   const RecurrenceShape &shape = call.shape;
-  Built summary(buildRecurrenceSummary, shape), combine(buildRecurrenceCombine, shape),
+  Built summary(buildRecurrenceSummary, shape),
+      combine(buildRecurrenceCombine, shape),
       apply(buildRecurrenceApply, shape);
-  int64_t rows = evaluate(recurrencePartRows(&summary.context, shape), symbolsOf(call));
+  int64_t rows =
+      evaluate(recurrencePartRows(&summary.context, shape), symbolsOf(call));
   SmallVector<int64_t> mapSizes = {rows};
   llvm::append_range(mapSizes, recurrencePartMap(shape));
   HostBuffer maps(mapSizes, kNaN);
-  HostBuffer increments({rows, shape.heads, shape.keyDim, shape.valueDim}, kNaN);
+  HostBuffer increments({rows, shape.heads, shape.keyDim, shape.valueDim},
+                        kNaN);
   HostBuffer states = increments;
   HostBuffer output = activation(call.tokens(), {shape.heads, shape.valueDim});
 
@@ -256,8 +270,8 @@ HostBuffer hybrid::tile::test::runSplit(Call &call, Arithmetic arithmetic) {
   interpretOrFail(summary.program, summaryViews.list, call, arithmetic);
 
   Views operands(call);
-  SmallVector<HostView> combineViews = {operands.list[3], operands.list[4], maps.view(),
-                                        increments.view()};
+  SmallVector<HostView> combineViews = {operands.list[3], operands.list[4],
+                                        maps.view(), increments.view()};
   if (shape.hasState)
     combineViews.push_back(call.state.view());
   combineViews.push_back(states.view());
@@ -269,7 +283,8 @@ HostBuffer hybrid::tile::test::runSplit(Call &call, Arithmetic arithmetic) {
   return output;
 }
 
-Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmetic) {
+Gradients hybrid::tile::test::runBackward(const Call &call,
+                                          Arithmetic arithmetic) {
   const RecurrenceShape &shape = call.shape;
   Built built(buildRecurrenceBackward, shape);
   Gradients gradients = noGradients(call, kNaN);
@@ -289,7 +304,8 @@ Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmeti
   if (shape.hasState)
     views.add(gradients.initial);
   std::vector<HostBuffer> workspaces;
-  for (const RecurrenceWorkspace &space : recurrenceBackwardWorkspaces(&built.context, shape)) {
+  for (const RecurrenceWorkspace &space :
+       recurrenceBackwardWorkspaces(&built.context, shape)) {
     SmallVector<int64_t> sizes = {evaluate(space.rows, symbolsOf(call))};
     llvm::append_range(sizes, space.sizes);
     workspaces.emplace_back(sizes, kNaN);
@@ -297,200 +313,6 @@ Gradients hybrid::tile::test::runBackward(const Call &call, Arithmetic arithmeti
   for (HostBuffer &workspace : workspaces)
     views.add(workspace);
   interpretOrFail(built.program, views.list, call, arithmetic);
-  return gradients;
-}
-
-//===----------------------------------------------------------------------===//
-// Definition
-//===----------------------------------------------------------------------===//
-
-namespace {
-using Matrix = std::vector<double>; // [K, V]
-
-/// The recurrence of one head over consecutive rows, with what its adjoint needs.
-class Head {
-public:
-  Head(const Call &call, int64_t head) : c(call), h(head), g(head / call.shape.group()) {}
-
-  double alpha(int64_t t, int64_t key) const {
-    if (!c.shape.hasDecay())
-      return 1.0;
-    return std::exp(c.decay({t, h, c.shape.decay == RecurrenceDecay::PerChannel ? key : 0}));
-  }
-
-  /// One token; remembers the state before and after the decay, and u.
-  void step(int64_t t, Matrix &state) {
-    int64_t K = c.shape.keyDim, V = c.shape.valueDim;
-    before.push_back(state);
-    for (int64_t i = 0; i < K; ++i)
-      for (int64_t j = 0; j < V; ++j)
-        state[i * V + j] *= alpha(t, i);
-    decayed.push_back(state);
-    Matrix r(V);
-    for (int64_t j = 0; j < V; ++j) {
-      r[j] = c.value({t, g, j});
-      if (c.shape.isDelta())
-        for (int64_t i = 0; i < K; ++i)
-          r[j] -= state[i * V + j] * c.key({t, g, i});
-    }
-    residual.push_back(r);
-    double beta = c.shape.hasBeta() ? c.beta({t, h}) : 1.0;
-    for (int64_t i = 0; i < K; ++i)
-      for (int64_t j = 0; j < V; ++j)
-        state[i * V + j] += c.key({t, g, i}) * beta * r[j];
-    rows.push_back(t);
-  }
-
-  void read(int64_t t, const Matrix &state, HostBuffer &output) const {
-    int64_t K = c.shape.keyDim, V = c.shape.valueDim;
-    for (int64_t j = 0; j < V; ++j) {
-      double sum = 0;
-      for (int64_t i = 0; i < K; ++i)
-        sum += c.query({t, h, i}) * state[i * V + j];
-      output({t, h, j}) = c.shape.scale * sum;
-    }
-  }
-
-  /// Walks all remembered tokens back; `after` is the last state, dState its
-  /// gradient, which becomes that of the first. `reads(t)`: whether t has an
-  /// output.
-  void back(const Matrix &after, Matrix &dState, Gradients &out,
-            const std::function<bool(int64_t)> &reads) const;
-
-private:
-  void backStep(size_t n, const Matrix &state, Matrix &dState, Gradients &out, bool reads) const;
-
-  const Call &c;
-  int64_t h, g;
-  std::vector<Matrix> before, decayed, residual;
-  std::vector<int64_t> rows;
-};
-} // namespace
-
-void Head::back(const Matrix &after, Matrix &dState, Gradients &out,
-                const std::function<bool(int64_t)> &reads) const {
-  const Matrix *state = &after;
-  for (size_t n = rows.size(); n-- > 0; state = &before[n])
-    backStep(n, *state, dState, out, reads(rows[n]));
-}
-
-/// mixers.md 1.8, with w the gradient that reaches the residual.
-void Head::backStep(size_t n, const Matrix &state, Matrix &dState, Gradients &out,
-                    bool reads) const {
-  int64_t K = c.shape.keyDim, V = c.shape.valueDim, t = rows[n];
-  bool delta = c.shape.isDelta();
-  if (reads)
-    for (int64_t i = 0; i < K; ++i)
-      for (int64_t j = 0; j < V; ++j) {
-        double dO = c.dOutput({t, h, j});
-        out.query({t, h, i}) += c.shape.scale * state[i * V + j] * dO;
-        dState[i * V + j] += c.shape.scale * c.query({t, h, i}) * dO;
-      }
-  double beta = c.shape.hasBeta() ? c.beta({t, h}) : 1.0;
-  Matrix w(V);
-  for (int64_t j = 0; j < V; ++j) {
-    double du = 0;
-    for (int64_t i = 0; i < K; ++i)
-      du += dState[i * V + j] * c.key({t, g, i});
-    if (delta)
-      out.beta({t, h}) += du * residual[n][j];
-    w[j] = beta * du;
-    out.value({t, g, j}) += w[j];
-  }
-  bool perChannel = c.shape.decay == RecurrenceDecay::PerChannel;
-  for (int64_t i = 0; i < K; ++i)
-    for (int64_t j = 0; j < V; ++j) {
-      double &d = dState[i * V + j];
-      out.key({t, g, i}) += d * beta * residual[n][j];
-      if (delta) {
-        out.key({t, g, i}) -= decayed[n][i * V + j] * w[j];
-        d -= c.key({t, g, i}) * w[j];
-      }
-      if (c.shape.hasDecay())
-        out.decay({t, h, perChannel ? i : 0}) += alpha(t, i) * d * before[n][i * V + j];
-      d *= alpha(t, i);
-    }
-}
-
-/// Position at which the history of the output at position t starts (mixers.md 2.1).
-static int64_t historyStart(const RecurrenceShape &shape, int64_t t) {
-  if (!shape.window || t < shape.window)
-    return 0;
-  return shape.stride * ((t - shape.window) / shape.stride + 1);
-}
-
-static Matrix readState(const HostBuffer &buffer, const Call &call, int64_t slot, int64_t head) {
-  int64_t K = call.shape.keyDim, V = call.shape.valueDim;
-  Matrix state(K * V, 0.0);
-  if (call.slots)
-    for (int64_t i = 0; i < K; ++i)
-      for (int64_t j = 0; j < V; ++j)
-        state[i * V + j] = buffer({slot, head, i, j});
-  return state;
-}
-
-static void writeState(const Matrix &state, HostBuffer &buffer, const Call &call, int64_t slot,
-                       int64_t head) {
-  int64_t K = call.shape.keyDim, V = call.shape.valueDim;
-  for (int64_t i = 0; i < K; ++i)
-    for (int64_t j = 0; j < V; ++j)
-      buffer({slot, head, i, j}) = state[i * V + j];
-}
-
-/// Calls `visit` for every piece and head, and with a window for every output
-/// position: rows [from, to) from a zero or the stored state, where output is
-/// wanted from row `reads` on.
-static void
-eachHistory(const Call &call,
-            const std::function<void(const Piece &, int64_t head, int64_t from, int64_t reads,
-                                     int64_t to)> &visit) {
-  for (size_t p = 0; p < call.pieces.size(); ++p) {
-    int64_t begin = call.begin(p), length = call.pieces[p].length;
-    for (int64_t h = 0; h < call.shape.heads; ++h) {
-      if (!call.shape.window) {
-        visit(call.pieces[p], h, begin, begin, begin + length);
-        continue;
-      }
-      for (int64_t t = 0; t < length; ++t)
-        visit(call.pieces[p], h, begin + historyStart(call.shape, t), begin + t, begin + t + 1);
-    }
-  }
-}
-
-HostBuffer hybrid::tile::test::define(const Call &call, HostBuffer *finalState) {
-  HostBuffer output = activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
-  eachHistory(call, [&](const Piece &piece, int64_t h, int64_t from, int64_t reads, int64_t to) {
-    Head head(call, h);
-    Matrix state(call.shape.keyDim * call.shape.valueDim, 0.0);
-    if (call.shape.hasState && !call.shape.window)
-      state = readState(call.state, call, piece.slot, h);
-    for (int64_t t = from; t < to; ++t) {
-      head.step(t, state);
-      if (t >= reads)
-        head.read(t, state, output);
-    }
-    if (finalState)
-      writeState(state, *finalState, call, piece.slot, h);
-  });
-  return output;
-}
-
-Gradients hybrid::tile::test::defineGradients(const Call &call) {
-  Gradients gradients = noGradients(call, 0.0);
-  eachHistory(call, [&](const Piece &piece, int64_t h, int64_t from, int64_t reads, int64_t to) {
-    Head head(call, h);
-    Matrix state(call.shape.keyDim * call.shape.valueDim, 0.0);
-    Matrix dState = state;
-    if (call.shape.hasState)
-      state = readState(call.state, call, piece.slot, h);
-    if (call.shape.hasFinalCotangent)
-      dState = readState(call.dFinal, call, piece.slot, h);
-    for (int64_t t = from; t < to; ++t)
-      head.step(t, state);
-    head.back(state, dState, gradients, [&](int64_t t) { return t >= reads; });
-    if (call.shape.hasState)
-      writeState(dState, gradients.initial, call, piece.slot, h);
-  });
   return gradients;
 }
 
@@ -508,14 +330,16 @@ static double difference(ArrayRef<double> got, ArrayRef<double> expected) {
   return worst / largest;
 }
 
-double hybrid::tile::test::difference(const HostBuffer &got, const HostBuffer &expected,
+double hybrid::tile::test::difference(const HostBuffer &got,
+                                      const HostBuffer &expected,
                                       const Call &call) {
   int64_t width = got.elements().size() / got.shape()[0];
   return ::difference(got.elements().take_front(call.tokens() * width),
                       expected.elements().take_front(call.tokens() * width));
 }
 
-double hybrid::tile::test::difference(const HostBuffer &got, const HostBuffer &expected) {
+double hybrid::tile::test::difference(const HostBuffer &got,
+                                      const HostBuffer &expected) {
   return ::difference(got.elements(), expected.elements());
 }
 
@@ -523,9 +347,10 @@ std::string hybrid::tile::test::print(const Call &call) {
   std::string text;
   llvm::raw_string_ostream os(text);
   const RecurrenceShape &s = call.shape;
-  os << (s.isDelta() ? "delta" : "additive") << " decay " << int(s.decay) << " heads " << s.heads
-     << "/" << s.kvHeads << " K " << s.keyDim << " V " << s.valueDim << " window " << s.window
-     << " stride " << s.stride << " lengths";
+  os << (s.isDelta() ? "delta" : "additive") << " decay " << int(s.decay)
+     << " heads " << s.heads << "/" << s.kvHeads << " K " << s.keyDim << " V "
+     << s.valueDim << " window " << s.window << " stride " << s.stride
+     << " lengths";
   for (const Piece &piece : call.pieces)
     os << " " << piece.length;
   return text;
@@ -535,7 +360,8 @@ std::string hybrid::tile::test::print(const Call &call) {
 // Expectations
 //===----------------------------------------------------------------------===//
 
-RecurrenceShape hybrid::tile::test::smallShape(RecurrenceUpdate update, RecurrenceDecay decay) {
+RecurrenceShape hybrid::tile::test::smallShape(RecurrenceUpdate update,
+                                               RecurrenceDecay decay) {
   RecurrenceShape shape;
   shape.update = update;
   shape.decay = decay;
@@ -545,11 +371,13 @@ RecurrenceShape hybrid::tile::test::smallShape(RecurrenceUpdate update, Recurren
   return shape;
 }
 
-void hybrid::tile::test::expectOutputs(Call call, double tolerance, Arithmetic arithmetic,
+void hybrid::tile::test::expectOutputs(Call call, double tolerance,
+                                       Arithmetic arithmetic,
                                        BuildProgram build) {
   SCOPED_TRACE(print(call));
   HostBuffer finalState = call.state;
-  HostBuffer expected = define(call, call.shape.hasState ? &finalState : nullptr);
+  HostBuffer expected =
+      define(call, call.shape.hasState ? &finalState : nullptr);
   HostBuffer output = run(build, call, arithmetic);
   EXPECT_LE(difference(output, expected, call), tolerance);
   if (call.shape.hasState)
@@ -565,9 +393,11 @@ void hybrid::tile::test::expectGradients(const Call &call, double tolerance,
   EXPECT_LE(difference(got.key, expected.key, call), tolerance) << "dk";
   EXPECT_LE(difference(got.value, expected.value, call), tolerance) << "dv";
   if (call.shape.hasDecay())
-    EXPECT_LE(difference(got.decay, expected.decay, call), tolerance) << "ddecay";
+    EXPECT_LE(difference(got.decay, expected.decay, call), tolerance)
+        << "ddecay";
   if (call.shape.hasBeta())
     EXPECT_LE(difference(got.beta, expected.beta, call), tolerance) << "dbeta";
   if (call.shape.hasState)
-    EXPECT_LE(difference(got.initial, expected.initial), tolerance) << "dinitial";
+    EXPECT_LE(difference(got.initial, expected.initial), tolerance)
+        << "dinitial";
 }

@@ -1,4 +1,5 @@
-//===- RecurrenceHarness.h - recurrence programs against their definition -*- C++ -*-===//
+//===- RecurrenceHarness.h - recurrence programs against their definition -*-
+// C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,6 +12,8 @@
 #include "hybrid/Tile/Families/Recurrence.h"
 #include "hybrid/Tile/Interpreter.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 #include <functional>
 #include <gtest/gtest.h>
 #include <optional>
@@ -59,18 +62,34 @@ struct Fill {
 /// Random operands; keys have unit length, as in all layers of the family.
 void fill(Call &call, const Fill &how = {});
 
+/// An activation with room for this many tokens and some spare rows, all NaN.
+HostBuffer activation(int64_t tokens, std::vector<int64_t> sizes);
+
 struct Gradients {
   HostBuffer query, key, value, decay, beta, initial;
 };
 
-using BuildProgram = ProgramOp (*)(mlir::OpBuilder &, mlir::Location, const RecurrenceShape &);
+Gradients noGradients(const Call &call, double fill);
+
+using BuildProgram = ProgramOp (*)(mlir::OpBuilder &, mlir::Location,
+                                   const RecurrenceShape &);
+/// A context with what programs are made of, and one built program.
+struct Built {
+  Built(BuildProgram build, const RecurrenceShape &shape);
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  ProgramOp program;
+};
+
 using Arithmetic = InterpreterOptions::Arithmetic;
 
 /// Runs a forward or step program; `call.state` is updated.
-HostBuffer run(BuildProgram build, Call &call, Arithmetic arithmetic = Arithmetic::f64);
+HostBuffer run(BuildProgram build, Call &call,
+               Arithmetic arithmetic = Arithmetic::f64);
 /// The same function by summary, combine and apply.
 HostBuffer runSplit(Call &call, Arithmetic arithmetic = Arithmetic::f64);
-Gradients runBackward(const Call &call, Arithmetic arithmetic = Arithmetic::f64);
+Gradients runBackward(const Call &call,
+                      Arithmetic arithmetic = Arithmetic::f64);
 
 /// The definition: token by token in double precision, per output position when
 /// there is a window. `finalState` is filled where there is a state.
@@ -80,7 +99,8 @@ Gradients defineGradients(const Call &call);
 
 /// Largest difference over the rows of segments, relative to the largest
 /// expected magnitude.
-double difference(const HostBuffer &got, const HostBuffer &expected, const Call &call);
+double difference(const HostBuffer &got, const HostBuffer &expected,
+                  const Call &call);
 /// The same over a whole buffer.
 double difference(const HostBuffer &got, const HostBuffer &expected);
 
@@ -92,23 +112,25 @@ constexpr double kSingle = 1e-5; ///< relative, f32
 /// A small head, K = 16 and V = 8.
 RecurrenceShape smallShape(RecurrenceUpdate update, RecurrenceDecay decay);
 /// Outputs, and the state after, are those of the definition.
-void expectOutputs(Call call, double tolerance = kExact, Arithmetic arithmetic = Arithmetic::f64,
+void expectOutputs(Call call, double tolerance = kExact,
+                   Arithmetic arithmetic = Arithmetic::f64,
                    BuildProgram build = buildRecurrenceForward);
 void expectGradients(const Call &call, double tolerance = kExact,
                      Arithmetic arithmetic = Arithmetic::f64);
 
 /// Tests that run for each update and decay.
-class EveryRecurrence
-    : public testing::TestWithParam<std::tuple<RecurrenceUpdate, RecurrenceDecay>> {
+class EveryRecurrence : public testing::TestWithParam<
+                            std::tuple<RecurrenceUpdate, RecurrenceDecay>> {
 protected:
   RecurrenceShape shape() const {
     return smallShape(std::get<0>(GetParam()), std::get<1>(GetParam()));
   }
 };
 inline auto everyRecurrence() {
-  return testing::Combine(testing::Values(RecurrenceUpdate::Additive, RecurrenceUpdate::Delta),
-                          testing::Values(RecurrenceDecay::None, RecurrenceDecay::PerHead,
-                                          RecurrenceDecay::PerChannel));
+  return testing::Combine(
+      testing::Values(RecurrenceUpdate::Additive, RecurrenceUpdate::Delta),
+      testing::Values(RecurrenceDecay::None, RecurrenceDecay::PerHead,
+                      RecurrenceDecay::PerChannel));
 }
 
 } // namespace hybrid::tile::test

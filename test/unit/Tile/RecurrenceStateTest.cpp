@@ -1,13 +1,14 @@
-//===- RecurrenceStateTest.cpp - step, splits and sliding windows -*- C++ -*-===//
+//===- RecurrenceStateTest.cpp - step, splits and sliding windows -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One contract: a full run, any split of it and one token at a time are the same
-// function. With a window the state is a ring of chains, and what the ring held
-// before must not matter.
+// One contract: a full run, any split of it and one token at a time are the
+// same function. With a window the state is a ring of chains, and what the ring
+// held before must not matter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +22,12 @@ class RecurrenceState : public EveryRecurrence {};
 INSTANTIATE_TEST_SUITE_P(All, RecurrenceState, everyRecurrence());
 
 /// Runs `whole` in parts of these lengths, from a state that holds `poison`.
-static HostBuffer runParts(const Call &whole, llvm::ArrayRef<int64_t> lengths,
-                           llvm::function_ref<BuildProgram(int64_t length)> program,
-                           double poison) {
-  HostBuffer output({whole.tokens(), whole.shape.heads, whole.shape.valueDim}, std::nan(""));
+static HostBuffer
+runParts(const Call &whole, llvm::ArrayRef<int64_t> lengths,
+         llvm::function_ref<BuildProgram(int64_t length)> program,
+         double poison) {
+  HostBuffer output({whole.tokens(), whole.shape.heads, whole.shape.valueDim},
+                    std::nan(""));
   int64_t width = whole.shape.heads * whole.shape.valueDim, row = 0;
   HostBuffer state = whole.state;
   for (double &x : state.elements())
@@ -50,12 +53,17 @@ static void expectSplitsEqualWhole(const Call &whole, double poison) {
   SCOPED_TRACE(print(whole));
   HostBuffer expected = define(whole);
   int64_t n = whole.tokens();
-  std::vector<std::vector<int64_t>> splits = {
-      {n}, {1, n - 1}, {n - 1, 1}, {0, n}, {n / 2, 0, n - n / 2}, {3, 35, 2, 0, n - 40}};
+  std::vector<std::vector<int64_t>> splits = {{n},
+                                              {1, n - 1},
+                                              {n - 1, 1},
+                                              {0, n},
+                                              {n / 2, 0, n - n / 2},
+                                              {3, 35, 2, 0, n - 40}};
   splits.emplace_back(n, 1);
   for (const auto &split : splits) {
     HostBuffer got = runParts(whole, split, forwardOrStep, poison);
-    EXPECT_LE(difference(got, expected, whole), kExact) << split.size() << " parts";
+    EXPECT_LE(difference(got, expected, whole), kExact)
+        << split.size() << " parts";
   }
 }
 
@@ -103,7 +111,8 @@ static RecurrenceShape windowed(RecurrenceShape shape, Window w) {
 
 TEST_P(RecurrenceState, WindowAgreesWithItsDefinition) {
   for (Window w : kWindows) {
-    Call call(windowed(shape(), w), {{0}, {1}, {w.window}, {w.window + 1}, {75}});
+    Call call(windowed(shape(), w),
+              {{0}, {1}, {w.window}, {w.window + 1}, {75}});
     fill(call);
     expectOutputs(call);
     expectGradients(call);
@@ -153,7 +162,8 @@ TEST_P(RecurrenceState, WindowNotShorterThanTheSegmentChangesNothing) {
   EXPECT_EQ(difference(got, expected, call), 0.0);
 }
 
-// mixers.md 1.9: GLA with F(a,t,i) = sin(a + 1.3 t + 0.7 i), W = 4, S = 2, T = 9.
+// mixers.md 1.9: GLA with F(a,t,i) = sin(a + 1.3 t + 0.7 i), W = 4, S = 2, T
+// = 9.
 TEST(RecurrenceWindow, GoldenValues) {
   RecurrenceShape s;
   s.decay = RecurrenceDecay::PerChannel;
@@ -162,7 +172,9 @@ TEST(RecurrenceWindow, GoldenValues) {
   s.window = 4;
   s.stride = 2;
   Call call(s, {{9}});
-  auto F = [](double a, int64_t t, int64_t i) { return std::sin(a + 1.3 * t + 0.7 * i); };
+  auto F = [](double a, int64_t t, int64_t i) {
+    return std::sin(a + 1.3 * t + 0.7 * i);
+  };
   for (int64_t t = 0; t < 9; ++t)
     for (int64_t i = 0; i < 2; ++i) {
       call.query({t, 0, i}) = F(0.1, t, i);

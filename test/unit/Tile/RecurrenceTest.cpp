@@ -1,4 +1,5 @@
-//===- RecurrenceTest.cpp - chunked programs against the definition -*- C++ -*-===//
+//===- RecurrenceTest.cpp - chunked programs against the definition -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -95,7 +96,8 @@ TEST_P(Recurrence, BetaAtItsEnds) {
 TEST_P(Recurrence, StrongGates) {
   if (!shape().hasDecay())
     GTEST_SKIP() << "no gates";
-  for (GateKind gates : {GateKind::Alternating, GateKind::Mixed, GateKind::Strong}) {
+  for (GateKind gates :
+       {GateKind::Alternating, GateKind::Mixed, GateKind::Strong}) {
     Call call(shape(), {{130}, {65}});
     fill(call, {gates, {}, 1});
     expectOutputs(call, kExact, Arithmetic::f64);

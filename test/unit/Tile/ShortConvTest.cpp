@@ -13,18 +13,21 @@ using namespace hybrid::tile;
 namespace {
 class ShortConv : public ProgramTest {
 protected:
-  static llvm::SmallVector<int64_t> symbols(const SegmentBuffers &s, int64_t slots = 0) {
+  static llvm::SmallVector<int64_t> symbols(const SegmentBuffers &s,
+                                            int64_t slots = 0) {
     return {s.tokens, int64_t(s.table.shape()[0]), s.longest, slots, 0, 0};
   }
 
   /// Runs forward over segments of these lengths; `state` may be null.
   HostBuffer forward(const ShortConvShape &shape, HostBuffer &x, HostBuffer &w,
-                     llvm::ArrayRef<int64_t> lengths, HostBuffer *state = nullptr) {
+                     llvm::ArrayRef<int64_t> lengths,
+                     HostBuffer *state = nullptr) {
     SegmentBuffers s = segments(lengths);
     HostBuffer y({s.tokens, shape.channels}, kNaN);
     mlir::OpBuilder b = builder();
     ProgramOp program = buildShortConvForward(b, b.getUnknownLoc(), shape);
-    llvm::SmallVector<HostBuffer *> buffers = {&x, &w, &s.table, &s.tokenSegment};
+    llvm::SmallVector<HostBuffer *> buffers = {&x, &w, &s.table,
+                                               &s.tokenSegment};
     if (state)
       buffers.push_back(state);
     buffers.push_back(&y);
@@ -35,28 +38,31 @@ protected:
   static void expectNear(const HostBuffer &got, const HostBuffer &expected) {
     ASSERT_EQ(got.elements().size(), expected.elements().size());
     for (size_t i = 0; i < got.elements().size(); ++i)
-      EXPECT_NEAR(got.elements()[i], expected.elements()[i], 1e-12) << "element " << i;
+      EXPECT_NEAR(got.elements()[i], expected.elements()[i], 1e-12)
+          << "element " << i;
   }
 };
 
 /// x_{t-lag} of a segment that begins at `begin`, from the state before it.
-double input(const HostBuffer &x, const HostBuffer *state, int64_t slot, int64_t begin,
-             int64_t row, int64_t channel) {
+double input(const HostBuffer &x, const HostBuffer *state, int64_t slot,
+             int64_t begin, int64_t row, int64_t channel) {
   if (row >= begin)
     return x({row, channel});
   int64_t old = state ? state->shape()[1] + row - begin : -1;
   return old < 0 ? 0.0 : (*state)({slot, old, channel});
 }
 
-HostBuffer defineForward(const ShortConvShape &shape, const HostBuffer &x, const HostBuffer &w,
-                         llvm::ArrayRef<int64_t> lengths, const HostBuffer *state = nullptr) {
+HostBuffer defineForward(const ShortConvShape &shape, const HostBuffer &x,
+                         const HostBuffer &w, llvm::ArrayRef<int64_t> lengths,
+                         const HostBuffer *state = nullptr) {
   HostBuffer y(x.shape(), 0.0);
   int64_t begin = 0;
   for (auto [slot, length] : llvm::enumerate(lengths)) {
     for (int64_t t = begin; t < begin + length; ++t)
       for (int64_t c = 0; c < shape.channels; ++c)
         for (int64_t i = 0; i < shape.kernel; ++i)
-          y({t, c}) += w({c, i}) * input(x, state, slot, begin, t - shape.kernel + 1 + i, c);
+          y({t, c}) += w({c, i}) * input(x, state, slot, begin,
+                                         t - shape.kernel + 1 + i, c);
     begin += length;
   }
   return y;
@@ -68,7 +74,8 @@ TEST_F(ShortConv, ForwardOfPackedSegments) {
     ShortConvShape shape{24, kernel, false};
     llvm::SmallVector<int64_t> lengths = {3, 0, 65, 1, 64, 130};
     HostBuffer x = random({263, 24}), w = random({24, kernel});
-    expectNear(forward(shape, x, w, lengths), defineForward(shape, x, w, lengths));
+    expectNear(forward(shape, x, w, lengths),
+               defineForward(shape, x, w, lengths));
   }
 }
 
@@ -76,7 +83,8 @@ TEST_F(ShortConv, BackwardOfPackedSegments) {
   ShortConvShape shape{24, 4, false};
   llvm::SmallVector<int64_t> lengths = {3, 0, 65, 1, 64, 130};
   SegmentBuffers s = segments(lengths);
-  HostBuffer x = random({s.tokens, 24}), w = random({24, 4}), dy = random({s.tokens, 24});
+  HostBuffer x = random({s.tokens, 24}), w = random({24, 4}),
+             dy = random({s.tokens, 24});
   HostBuffer dx({s.tokens, 24}, kNaN), dw({24, 4}, kNaN);
   mlir::OpBuilder b = builder();
   run(buildShortConvBackward(b, b.getUnknownLoc(), shape),
@@ -103,7 +111,8 @@ TEST_F(ShortConv, BackwardOfPackedSegments) {
 // CCH-16: width 4; prompts of 1, 2, 3, 4 and 9 tokens of values 1 … n.
 TEST_F(ShortConv, CCH16_HistoryOfShortAndLongPrompts) {
   ShortConvShape shape{8, 4, true};
-  const double history[][3] = {{0, 0, 1}, {0, 1, 2}, {1, 2, 3}, {2, 3, 4}, {7, 8, 9}};
+  const double history[][3] = {
+      {0, 0, 1}, {0, 1, 2}, {1, 2, 3}, {2, 3, 4}, {7, 8, 9}};
   int64_t lengths[] = {1, 2, 3, 4, 9};
   for (int n = 0; n < 5; ++n) {
     HostBuffer x({lengths[n], 8}, 0.0), w({8, 4}, 1.0), state({1, 3, 8}, 0.0);
@@ -112,7 +121,8 @@ TEST_F(ShortConv, CCH16_HistoryOfShortAndLongPrompts) {
         x({t, c}) = t + 1;
     forward(shape, x, w, {lengths[n]}, &state);
     for (int64_t r = 0; r < 3; ++r)
-      EXPECT_EQ(state({0, r, 5}), history[n][r]) << lengths[n] << " tokens, row " << r;
+      EXPECT_EQ(state({0, r, 5}), history[n][r])
+          << lengths[n] << " tokens, row " << r;
     // One token more: the sum of the history and itself.
     HostBuffer next({1, 8}, 10.0);
     HostBuffer y = forward(shape, next, w, {1}, &state);
@@ -133,7 +143,8 @@ TEST_F(ShortConv, AnySplitEqualsTheWhole) {
       int64_t row = 0;
       for (int64_t length : split) {
         HostBuffer part({length, 8}, 0.0);
-        llvm::copy(x.elements().slice(row * 8, length * 8), part.elements().begin());
+        llvm::copy(x.elements().slice(row * 8, length * 8),
+                   part.elements().begin());
         HostBuffer y = forward(shape, part, w, {length}, &state);
         for (int64_t i = 0; i < length * 8; ++i)
           EXPECT_NEAR(y.elements()[i], expected.elements()[row * 8 + i], 1e-12);
@@ -146,7 +157,8 @@ TEST_F(ShortConv, AnySplitEqualsTheWhole) {
 TEST_F(ShortConv, EachSegmentHasItsState) {
   ShortConvShape shape{16, 4, true};
   llvm::SmallVector<int64_t> lengths = {1, 0, 70, 2};
-  HostBuffer x = random({73, 16}), w = random({16, 4}), state = random({4, 3, 16});
+  HostBuffer x = random({73, 16}), w = random({16, 4}),
+             state = random({4, 3, 16});
   HostBuffer before = state;
   HostBuffer expected = defineForward(shape, x, w, lengths, &before);
   expectNear(forward(shape, x, w, lengths, &state), expected);

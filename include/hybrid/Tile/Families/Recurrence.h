@@ -14,8 +14,8 @@
 //     o_t = s · S_tᵀ q_t
 //
 // g is absent, one number per head and token, or one per key channel. Chunks of
-// C tokens turn this into matrix products. Inside a chunk with incoming state S,
-// G_t = Σ_{m ≤ t} g_m and W[t, m] = exp(G_t − G_m) for t ≥ m, else 0:
+// C tokens turn this into matrix products. Inside a chunk with incoming state
+// S, G_t = Σ_{m ≤ t} g_m and W[t, m] = exp(G_t − G_m) for t ≥ m, else 0:
 //
 //     B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]
 //     T = (I + strict_lower(β ⊙ B(k)))⁻¹
@@ -24,13 +24,13 @@
 //     S' = e^{G_C} ⊙ S + (e^{G_C − G} ⊙ K)ᵀ N
 //
 // All programs (forward, backward, step, summary) are built from these named
-// equations (lib/Tile/Families/RecurrenceEquations.h); why they are written this
-// way is in docs/rationale/recurrence.md. No exponential of a positive sum is
-// formed, and rows past the end of a segment are never read.
+// equations (lib/Tile/Families/RecurrenceEquations.h); why they are written
+// this way is in docs/rationale/recurrence.md. No exponential of a positive sum
+// is formed, and rows past the end of a segment are never read.
 //
-// Layouts (f32 unless said): query [tokens, heads, K], key [tokens, kvHeads, K],
-// value [tokens, kvHeads, V], output [tokens, heads, V], decay
-// [tokens, heads, 1 or K] in log space, beta [tokens, heads], segment table i32
+// Layouts (f32 unless said): query [tokens, heads, K], key [tokens, kvHeads,
+// K], value [tokens, kvHeads, V], output [tokens, heads, V], decay [tokens,
+// heads, 1 or K] in log space, beta [tokens, heads], segment table i32
 // [segments, 4] with rows (begin, end, slot, first position). Head h reads
 // key/value head h / (heads / kvHeads). A state is [slots, rings · heads, K, V]
 // with rings = window / stride for a sliding window and 1 otherwise: the
@@ -62,15 +62,15 @@ struct RecurrenceShape {
   /// Of the delta update; without it β is 1.
   bool beta = true;
 
-  /// Sliding window linear attention (mixers.md 2.1); 0 is none. `stride` divides
-  /// `window`. Window chain c starts from a zero state at position c · stride and
-  /// covers `window` positions; chain 0 gives all its outputs, a later one those
-  /// of its last `stride` positions.
+  /// Sliding window linear attention (mixers.md 2.1); 0 is none. `stride`
+  /// divides `window`. Window chain c starts from a zero state at position c ·
+  /// stride and covers `window` positions; chain 0 gives all its outputs, a
+  /// later one those of its last `stride` positions.
   int64_t window = 0;
   int64_t stride = 0;
 
-  /// Forward: the state is read and written in place. Backward: an initial state
-  /// is read and its gradient written.
+  /// Forward: the state is read and written in place. Backward: an initial
+  /// state is read and its gradient written.
   bool hasState = false;
   /// Backward: there is a cotangent of the final state.
   bool hasFinalCotangent = false;
@@ -84,30 +84,35 @@ struct RecurrenceShape {
 
   static constexpr int64_t kMaxDim = 512;
 
-  int64_t defaultChunk() const { return decay == RecurrenceDecay::PerChannel ? 16 : 64; }
+  int64_t defaultChunk() const {
+    return decay == RecurrenceDecay::PerChannel ? 16 : 64;
+  }
   int64_t chunkSize() const { return chunk ? chunk : defaultChunk(); }
   int64_t group() const { return heads / kvHeads; }
   int64_t rings() const { return window ? window / stride : 1; }
-  int64_t decayDim() const { return decay == RecurrenceDecay::PerChannel ? keyDim : 1; }
+  int64_t decayDim() const {
+    return decay == RecurrenceDecay::PerChannel ? keyDim : 1;
+  }
   bool hasDecay() const { return decay != RecurrenceDecay::None; }
   bool isDelta() const { return update == RecurrenceUpdate::Delta; }
   bool hasBeta() const { return isDelta() && beta; }
 
   /// Says what no program can be built for; success otherwise.
-  mlir::LogicalResult verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
+  mlir::LogicalResult
+  verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
 };
 
 /// A buffer a program needs beside its operands, appended to its arguments: the
-/// leading size as a map of the six symbols of a call, then the static sizes. It
-/// may hold anything before and is dead after.
+/// leading size as a map of the six symbols of a call, then the static sizes.
+/// It may hold anything before and is dead after.
 struct RecurrenceWorkspace {
   mlir::AffineMap rows;
   llvm::SmallVector<int64_t> sizes;
 };
 
 /// Whole segments, chunk by chunk with the state carried.
-/// Arguments: query, key, value, segment table, token segments, [decay], [beta],
-/// [state, in place]; output.
+/// Arguments: query, key, value, segment table, token segments, [decay],
+/// [beta], [state, in place]; output.
 ProgramOp buildRecurrenceForward(mlir::OpBuilder &builder, mlir::Location loc,
                                  const RecurrenceShape &shape);
 
@@ -117,26 +122,29 @@ ProgramOp buildRecurrenceStep(mlir::OpBuilder &builder, mlir::Location loc,
                               const RecurrenceShape &shape);
 
 /// The adjoint. Chunk states are computed again from the inputs.
-/// Arguments: query, key, value, segment table, token segments, [decay], [beta],
-/// [initial], output gradient, [final gradient]; gradients of query, key, value,
-/// [decay], [beta], [initial]; workspaces. The initial gradient is written for
-/// the slots of this call only. A sliding window takes no states here.
+/// Arguments: query, key, value, segment table, token segments, [decay],
+/// [beta], [initial], output gradient, [final gradient]; gradients of query,
+/// key, value, [decay], [beta], [initial]; workspaces. The initial gradient is
+/// written for the slots of this call only. A sliding window takes no states
+/// here.
 ProgramOp buildRecurrenceBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                   const RecurrenceShape &shape);
 llvm::SmallVector<RecurrenceWorkspace>
-recurrenceBackwardWorkspaces(mlir::MLIRContext *context, const RecurrenceShape &shape);
+recurrenceBackwardWorkspaces(mlir::MLIRContext *context,
+                             const RecurrenceShape &shape);
 
 //===----------------------------------------------------------------------===//
 // A segment split over programs
 //===----------------------------------------------------------------------===//
 //
 // A range of tokens maps the state affinely, S ↦ M S + Δ: M is diagonal for the
-// additive update and [K, K] for the delta rule. `summary` gives (M, Δ) of every
-// part, `combine` the state before every part, `apply` the outputs of all parts
-// at once. Part i of segment s, which begins at row b, has the row
-// ⌊b / part⌋ + s + i of the part buffers; there are `recurrencePartRows` of them.
+// additive update and [K, K] for the delta rule. `summary` gives (M, Δ) of
+// every part, `combine` the state before every part, `apply` the outputs of all
+// parts at once. Part i of segment s, which begins at row b, has the row ⌊b /
+// part⌋ + s + i of the part buffers; there are `recurrencePartRows` of them.
 
-mlir::AffineMap recurrencePartRows(mlir::MLIRContext *context, const RecurrenceShape &shape);
+mlir::AffineMap recurrencePartRows(mlir::MLIRContext *context,
+                                   const RecurrenceShape &shape);
 /// Sizes of a row of M: [heads, 1 or K] (a decay) or [heads, K, K]. Δ and the
 /// states are [heads, K, V].
 llvm::SmallVector<int64_t> recurrencePartMap(const RecurrenceShape &shape);

@@ -16,7 +16,8 @@
 //     dx_t[c]  = Σ_i w[c, i] · dy_{t+K−1−i}[c]        inside the segment
 //     dw[c, i] = Σ_t dy_t[c] · x_{t−K+1+i}[c]          in token order
 //
-// Layouts: x, y [tokens, channels], w [channels, K], state [slots, K − 1, channels].
+// Layouts: x, y [tokens, channels], w [channels, K], state [slots, K − 1,
+// channels].
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,8 @@ struct ShortConvShape {
   /// Forward: the last inputs are read and written in place.
   bool hasState = false;
 
-  mlir::LogicalResult verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
+  mlir::LogicalResult
+  verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
 };
 
 /// Arguments: x, w, segment table, token segments, [state, in place]; y.

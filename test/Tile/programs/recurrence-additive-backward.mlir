@@ -1,0 +1,205 @@
+// RUN: hybrid-opt %s | FileCheck %s
+
+// Adjoint of the additive update with one decay per head.
+//
+// sm_90a: the walk forward (record) only carries the state, the walk back carries
+// its gradient; both stay in the accumulators of two warp groups. Everything that
+// needs neither is a third group's, one chunk ahead.
+
+// CHECK-LABEL: tile.program @recurrence_backward
+// CHECK:         tile.name = "record.keep_state"
+// CHECK:         tile.name = "record.next_state"
+// CHECK:         tile.name = "back.d_scores"
+// CHECK:         tile.name = "back.d_state"
+// CHECK:         tile.name = "back.store_d_decay"
+// CHECK:       tile.schedule @recurrence_backward target("sm_90a")
+
+tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg9: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg10: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg11: !tile.view<?x2x128x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+  %c0 = arith.constant 0 : index
+  %0 = tile.id 1
+  %1 = tile.id 0
+  %c0_0 = arith.constant 0 : index
+  %2 = tile.load_scalar %arg3[%1, %c0_0] : !tile.view<?x4xi32>
+  %3 = arith.index_cast %2 : i32 to index
+  %c1 = arith.constant 1 : index
+  %4 = tile.load_scalar %arg3[%1, %c1] : !tile.view<?x4xi32>
+  %5 = arith.index_cast %4 : i32 to index
+  %c2 = arith.constant 2 : index
+  %6 = tile.load_scalar %arg3[%1, %c2] : !tile.view<?x4xi32>
+  %7 = arith.index_cast %6 : i32 to index
+  %c3 = arith.constant 3 : index
+  %8 = tile.load_scalar %arg3[%1, %c3] : !tile.view<?x4xi32>
+  %9 = arith.index_cast %8 : i32 to index
+  %c64 = arith.constant 64 : index
+  %10 = arith.divsi %3, %c64 : index
+  %11 = tile.id 0
+  %c1_1 = arith.constant 1 : index
+  %12 = arith.muli %11, %c1_1 : index
+  %13 = arith.addi %10, %12 : index
+  %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %c64_2 = arith.constant 64 : index
+  %c64_3 = arith.constant 64 : index
+  %14 = scf.for %arg12 = %3 to %5 step %c64_3 iter_args(%arg13 = %cst) -> (tensor<128x128xf32>) {
+    %19 = arith.subi %arg12, %3 : index
+    %20 = arith.divsi %19, %c64_2 : index
+    %21 = arith.addi %13, %20 : index
+    %22 = tile.load %arg1[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %23 = tile.load %arg2[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %24 = tile.load %arg5[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %25 = tile.prefix_sum %24 dim 0 {reverse} : tensor<64x1xf32>
+    %26 = tile.slice %25 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %27 = tile.prefix_sum %24 dim 0 : tensor<64x1xf32>
+    %28 = math.exp %27 : tensor<64x1xf32>
+    %cst_8 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
+    %29 = tile.concat %26, %cst_8 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %30 = math.exp %29 : tensor<64x1xf32>
+    %31 = tile.slice %28 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    tile.store %arg13, %arg11[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
+    %32 = tile.broadcast %30 : tensor<64x1xf32> to tensor<64x128xf32>
+    %33 = arith.mulf %32, %22 : tensor<64x128xf32>
+    %34 = tile.broadcast %31 : tensor<1x1xf32> to tensor<128x128xf32>
+    %35 = arith.mulf %34, %arg13 : tensor<128x128xf32>
+    %36 = tile.dot %33, %23, %35 {tile.name = "record.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %36 : tensor<128x128xf32>
+  }
+  %cst_4 = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %c64_5 = arith.constant 64 : index
+  %15 = arith.subi %5, %3 : index
+  %16 = arith.ceildivsi %15, %c64_5 : index
+  %c1_6 = arith.constant 1 : index
+  %17 = arith.subi %16, %c1_6 : index
+  %c1_7 = arith.constant 1 : index
+  %18 = scf.for %arg12 = %c0 to %16 step %c1_7 iter_args(%arg13 = %cst_4) -> (tensor<128x128xf32>) {
+    %19 = arith.subi %17, %arg12 : index
+    %20 = arith.muli %19, %c64_5 : index
+    %21 = arith.addi %3, %20 : index
+    %22 = tile.load %arg1[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %23 = tile.load %arg2[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %24 = tile.load %arg0[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %cst_8 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
+    %25 = arith.mulf %24, %cst_8 : tensor<64x128xf32>
+    %26 = tile.load %arg5[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %27 = tile.prefix_sum %26 dim 0 {reverse} : tensor<64x1xf32>
+    %28 = tile.slice %27 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %29 = tile.prefix_sum %26 dim 0 : tensor<64x1xf32>
+    %30 = math.exp %29 : tensor<64x1xf32>
+    %cst_9 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
+    %31 = tile.concat %28, %cst_9 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %32 = math.exp %31 : tensor<64x1xf32>
+    %33 = tile.slice %30 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %34 = arith.addi %13, %19 : index
+    %35 = tile.load %arg11[%34, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+    %36 = tile.load %arg6[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %37 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x128xf32>
+    %38 = arith.mulf %37, %22 : tensor<64x128xf32>
+    %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %39 = tile.dot %38, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %40 = tile.dot %23, %arg13, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %41 = tile.broadcast %33 : tensor<1x1xf32> to tensor<128x128xf32>
+    %42 = arith.mulf %41, %arg13 : tensor<128x128xf32>
+    %43 = tile.iota dim 1 : tensor<1x64xi32>
+    %44 = tile.iota dim 0 : tensor<64x1xi32>
+    %45 = tile.broadcast %43 : tensor<1x64xi32> to tensor<64x64xi32>
+    %46 = tile.broadcast %44 : tensor<64x1xi32> to tensor<64x64xi32>
+    %47 = arith.cmpi slt, %45, %46 : tensor<64x64xi32>
+    %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %48 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x64xf32>
+    %49 = arith.select %47, %48, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
+    %50 = tile.prefix_sum %49 dim 0 : tensor<64x64xf32>
+    %51 = tile.iota dim 1 : tensor<1x64xi32>
+    %52 = tile.iota dim 0 : tensor<64x1xi32>
+    %53 = tile.broadcast %51 : tensor<1x64xi32> to tensor<64x64xi32>
+    %54 = tile.broadcast %52 : tensor<64x1xi32> to tensor<64x64xi32>
+    %55 = arith.cmpi sle, %53, %54 : tensor<64x64xi32>
+    %56 = math.exp %50 : tensor<64x64xf32>
+    %cst_13 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %57 = arith.select %55, %56, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
+    %cst_14 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %58 = tile.dot %25, %22, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %59 = arith.mulf %58, %57 : tensor<64x64xf32>
+    %cst_15 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %60 = tile.dot %36, %23, %cst_15 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %61 = tile.dot %59, %36, %39 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %cst_16 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %62 = tile.dot %36, %35, %cst_16 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %63 = tile.broadcast %30 : tensor<64x1xf32> to tensor<64x128xf32>
+    %64 = arith.mulf %63, %25 : tensor<64x128xf32>
+    %65 = tile.dot %64, %36, %42 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %66 = arith.mulf %60, %57 : tensor<64x64xf32>
+    %cst_17 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %67 = tile.dot %66, %22, %cst_17 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %cst_18 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %68 = tile.dot %66, %25, %cst_18 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %69 = arith.mulf %60, %59 : tensor<64x64xf32>
+    %70 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x128xf32>
+    %71 = arith.mulf %70, %40 : tensor<64x128xf32>
+    %72 = arith.addf %68, %71 : tensor<64x128xf32>
+    %73 = tile.broadcast %30 : tensor<64x1xf32> to tensor<64x128xf32>
+    %74 = arith.mulf %73, %62 : tensor<64x128xf32>
+    %75 = arith.addf %67, %74 : tensor<64x128xf32>
+    %76 = arith.mulf %25, %74 : tensor<64x128xf32>
+    %77 = arith.mulf %35, %arg13 : tensor<128x128xf32>
+    %78 = tile.reduce  sum %77 dim 1 : tensor<128x128xf32>
+    %79 = tile.broadcast %33 : tensor<1x1xf32> to tensor<128x1xf32>
+    %80 = arith.mulf %79, %78 : tensor<128x1xf32>
+    %81 = arith.mulf %22, %71 : tensor<64x128xf32>
+    %82 = tile.reduce  sum %81 dim 1 : tensor<64x128xf32>
+    %83 = tile.reshape %82 : tensor<64x1xf32> to tensor<1x64xf32>
+    %84 = tile.prefix_sum %69 dim 0 {reverse} : tensor<64x64xf32>
+    %85 = tile.broadcast %83 : tensor<1x64xf32> to tensor<64x64xf32>
+    %86 = arith.addf %84, %85 : tensor<64x64xf32>
+    %87 = tile.iota dim 1 : tensor<1x64xi32>
+    %88 = tile.iota dim 0 : tensor<64x1xi32>
+    %89 = tile.broadcast %87 : tensor<1x64xi32> to tensor<64x64xi32>
+    %90 = tile.broadcast %88 : tensor<64x1xi32> to tensor<64x64xi32>
+    %91 = arith.cmpi slt, %89, %90 : tensor<64x64xi32>
+    %cst_19 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %92 = arith.select %91, %86, %cst_19 : tensor<64x64xi1>, tensor<64x64xf32>
+    %93 = tile.reduce  sum %92 dim 1 : tensor<64x64xf32>
+    %94 = tile.reduce  sum %76 dim 1 : tensor<64x128xf32>
+    %95 = tile.prefix_sum %94 dim 0 {reverse} : tensor<64x1xf32>
+    %96 = arith.addf %93, %95 : tensor<64x1xf32>
+    %97 = tile.reduce  sum %80 dim 0 : tensor<128x1xf32>
+    %98 = tile.broadcast %97 : tensor<1x1xf32> to tensor<64x1xf32>
+    %99 = arith.addf %96, %98 : tensor<64x1xf32>
+    %cst_20 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
+    %100 = arith.mulf %75, %cst_20 : tensor<64x128xf32>
+    tile.store %100, %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %72, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %61, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %99, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
+    scf.yield %65 : tensor<128x128xf32>
+  }
+  tile.return
+}
+
+tile.schedule @recurrence_backward target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24},
+           local = {warpgroups = 1, registers = 160},
+           state = {warpgroups = 2, registers = 160}}
+    ops {
+      "record.load_key" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "record.load_value" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "record.load_decay" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "record.next_state" = {role = "state", stage = 1, issue = 0, operand = "shared"},
+      "record.keep_state" = {role = "state", stage = 1, buffers = 1, issue = 1},
+      "back.load_query" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "back.load_key" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "back.load_value" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "back.load_decay" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "back.load_d_output" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "back.load_state" = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      "back.query_scores" = {role = "local", stage = 1, issue = 0, operand = "shared"},
+      "back.d_scores" = {role = "local", stage = 1, issue = 1, operand = "shared"},
+      "back.d_query" = {role = "local", stage = 1, issue = 2, operand = "shared"},
+      "back.d_key" = {role = "local", stage = 1, issue = 3, operand = "shared"},
+      "back.d_updates" = {role = "state", stage = 2, issue = 0, operand = "shared"},
+      "back.d_key_end" = {role = "state", stage = 2, issue = 1, wait = 1, operand = "shared"},
+      "back.d_query_start" = {role = "state", stage = 2, issue = 2, operand = "shared"},
+      "back.d_state" = {role = "state", stage = 2, issue = 3, wait = 1, operand = "shared"},
+      "back.store_d_query" = {role = "local", stage = 2, issue = 4},
+      "back.store_d_key" = {role = "state", stage = 2, issue = 5, barrier = "turn"},
+      "back.store_d_value" = {role = "state", stage = 2, issue = 6, barrier = "turn"},
+      "back.store_d_decay" = {role = "state", stage = 2, issue = 7}
+    }

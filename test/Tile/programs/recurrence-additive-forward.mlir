@@ -1,0 +1,101 @@
+// RUN: hybrid-opt %s | FileCheck %s
+
+// One decay per head, additive update (RetNet, simple GLA, Mamba-2): chunks of 64.
+//
+// sm_90a: the state [128, 128] stays in the accumulators of two warp groups, one
+// per half of the value columns. The scores of the next chunk need nothing of the
+// state, so a third warp group computes them while the two are busy; what remains
+// in turn is read_state, outputs and next_state.
+
+// CHECK-LABEL: tile.program @recurrence_forward
+// CHECK:         tile.name = "query_scores"
+// CHECK:         tile.name = "read_state"
+// CHECK:         tile.name = "outputs"
+// CHECK:         tile.name = "store_output"
+// CHECK:         tile.name = "next_state"
+// CHECK:       tile.schedule @recurrence_forward target("sm_90a")
+
+tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+  %c0 = arith.constant 0 : index
+  %0 = tile.id 1
+  %1 = tile.id 0
+  %c0_0 = arith.constant 0 : index
+  %2 = tile.load_scalar %arg3[%1, %c0_0] : !tile.view<?x4xi32>
+  %3 = arith.index_cast %2 : i32 to index
+  %c1 = arith.constant 1 : index
+  %4 = tile.load_scalar %arg3[%1, %c1] : !tile.view<?x4xi32>
+  %5 = arith.index_cast %4 : i32 to index
+  %c2 = arith.constant 2 : index
+  %6 = tile.load_scalar %arg3[%1, %c2] : !tile.view<?x4xi32>
+  %7 = arith.index_cast %6 : i32 to index
+  %c3 = arith.constant 3 : index
+  %8 = tile.load_scalar %arg3[%1, %c3] : !tile.view<?x4xi32>
+  %9 = arith.index_cast %8 : i32 to index
+  %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %c64 = arith.constant 64 : index
+  %10 = scf.for %arg7 = %3 to %5 step %c64 iter_args(%arg8 = %cst) -> (tensor<128x128xf32>) {
+    %11 = tile.load %arg1[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %12 = tile.load %arg2[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %13 = tile.load %arg0[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %cst_1 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
+    %14 = arith.mulf %13, %cst_1 : tensor<64x128xf32>
+    %15 = tile.load %arg5[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %16 = tile.prefix_sum %15 dim 0 {reverse} : tensor<64x1xf32>
+    %17 = tile.slice %16 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %18 = tile.prefix_sum %15 dim 0 : tensor<64x1xf32>
+    %19 = math.exp %18 : tensor<64x1xf32>
+    %cst_2 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
+    %20 = tile.concat %17, %cst_2 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %21 = math.exp %20 : tensor<64x1xf32>
+    %22 = tile.slice %19 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %23 = tile.iota dim 1 : tensor<1x64xi32>
+    %24 = tile.iota dim 0 : tensor<64x1xi32>
+    %25 = tile.broadcast %23 : tensor<1x64xi32> to tensor<64x64xi32>
+    %26 = tile.broadcast %24 : tensor<64x1xi32> to tensor<64x64xi32>
+    %27 = arith.cmpi slt, %25, %26 : tensor<64x64xi32>
+    %cst_3 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %28 = tile.broadcast %15 : tensor<64x1xf32> to tensor<64x64xf32>
+    %29 = arith.select %27, %28, %cst_3 : tensor<64x64xi1>, tensor<64x64xf32>
+    %30 = tile.prefix_sum %29 dim 0 : tensor<64x64xf32>
+    %31 = tile.iota dim 1 : tensor<1x64xi32>
+    %32 = tile.iota dim 0 : tensor<64x1xi32>
+    %33 = tile.broadcast %31 : tensor<1x64xi32> to tensor<64x64xi32>
+    %34 = tile.broadcast %32 : tensor<64x1xi32> to tensor<64x64xi32>
+    %35 = arith.cmpi sle, %33, %34 : tensor<64x64xi32>
+    %36 = math.exp %30 : tensor<64x64xf32>
+    %cst_4 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %37 = arith.select %35, %36, %cst_4 : tensor<64x64xi1>, tensor<64x64xf32>
+    %cst_5 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %38 = tile.dot %14, %11, %cst_5 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %39 = arith.mulf %38, %37 : tensor<64x64xf32>
+    %40 = tile.broadcast %19 : tensor<64x1xf32> to tensor<64x128xf32>
+    %41 = arith.mulf %40, %14 : tensor<64x128xf32>
+    %cst_6 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %42 = tile.dot %41, %arg8, %cst_6 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %43 = tile.dot %39, %12, %42 {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    tile.store %43, %arg6[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %44 = tile.broadcast %21 : tensor<64x1xf32> to tensor<64x128xf32>
+    %45 = arith.mulf %44, %11 : tensor<64x128xf32>
+    %46 = tile.broadcast %22 : tensor<1x1xf32> to tensor<128x128xf32>
+    %47 = arith.mulf %46, %arg8 : tensor<128x128xf32>
+    %48 = tile.dot %45, %12, %47 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %48 : tensor<128x128xf32>
+  }
+  tile.return
+}
+
+tile.schedule @recurrence_forward target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24},
+           local = {warpgroups = 1, registers = 160},
+           state = {warpgroups = 2, registers = 160}}
+    ops {
+      load_query = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_key = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_value = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_decay = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      query_scores = {role = "local", stage = 1, buffers = 2, issue = 0, barrier = "named", operand = "shared"},
+      read_state = {role = "state", stage = 2, issue = 0, operand = "shared"},
+      next_state = {role = "state", stage = 2, issue = 1, operand = "shared"},
+      outputs = {role = "state", stage = 2, issue = 2, wait = 1, operand = "shared"},
+      store_output = {role = "state", stage = 2, buffers = 1, issue = 3}
+    }

@@ -1,0 +1,115 @@
+// RUN: hybrid-opt %s | FileCheck %s
+
+// One decay per key channel, additive update (GLA, HGRN-2): chunks of 16, whose
+// pair decays are carried from row to row.
+//
+// sm_90a: score_rows has no matrix product; a group of its own computes it two
+// chunks ahead. (Chunks of 64 with a product per pair of sub-chunks are the other
+// decomposition: docs/rationale/recurrence.md.)
+
+// CHECK-LABEL: tile.program @recurrence_forward
+// CHECK:         tile.name = "score_rows"
+// CHECK:         tile.name = "read_state"
+// CHECK:         tile.name = "outputs"
+// CHECK:         tile.name = "store_output"
+// CHECK:         tile.name = "next_state"
+// CHECK:       tile.schedule @recurrence_forward target("sm_90a")
+
+tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg6: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+  %c0 = arith.constant 0 : index
+  %0 = tile.id 1
+  %1 = tile.id 0
+  %c0_0 = arith.constant 0 : index
+  %2 = tile.load_scalar %arg3[%1, %c0_0] : !tile.view<?x4xi32>
+  %3 = arith.index_cast %2 : i32 to index
+  %c1 = arith.constant 1 : index
+  %4 = tile.load_scalar %arg3[%1, %c1] : !tile.view<?x4xi32>
+  %5 = arith.index_cast %4 : i32 to index
+  %c2 = arith.constant 2 : index
+  %6 = tile.load_scalar %arg3[%1, %c2] : !tile.view<?x4xi32>
+  %7 = arith.index_cast %6 : i32 to index
+  %c3 = arith.constant 3 : index
+  %8 = tile.load_scalar %arg3[%1, %c3] : !tile.view<?x4xi32>
+  %9 = arith.index_cast %8 : i32 to index
+  %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %c16 = arith.constant 16 : index
+  %10 = scf.for %arg7 = %3 to %5 step %c16 iter_args(%arg8 = %cst) -> (tensor<128x128xf32>) {
+    %11 = tile.load %arg1[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %12 = tile.load %arg2[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %13 = tile.load %arg0[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %cst_1 = arith.constant dense<0.0883883461> : tensor<16x128xf32>
+    %14 = arith.mulf %13, %cst_1 : tensor<16x128xf32>
+    %15 = tile.load %arg5[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %16 = tile.prefix_sum %15 dim 0 {reverse} : tensor<16x128xf32>
+    %17 = tile.slice %16 dim 0 offset 1 size 15 : tensor<16x128xf32>
+    %18 = tile.prefix_sum %15 dim 0 : tensor<16x128xf32>
+    %19 = math.exp %18 : tensor<16x128xf32>
+    %cst_2 = arith.constant dense<0.000000e+00> : tensor<1x128xf32>
+    %20 = tile.concat %17, %cst_2 dim 0 : tensor<15x128xf32>, tensor<1x128xf32>
+    %21 = math.exp %20 : tensor<16x128xf32>
+    %22 = tile.slice %19 dim 0 offset 15 size 1 : tensor<16x128xf32>
+    %23 = tile.reshape %22 : tensor<1x128xf32> to tensor<128x1xf32>
+    %cst_3 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
+    %cst_4 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
+    %c0_5 = arith.constant 0 : index
+    %c16_6 = arith.constant 16 : index
+    %c1_7 = arith.constant 1 : index
+    %24:2 = scf.for %arg9 = %c0_5 to %c16_6 step %c1_7 iter_args(%arg10 = %cst_4, %arg11 = %cst_3) -> (tensor<16x128xf32>, tensor<16x16xf32>) {
+      %32 = arith.addi %arg7, %arg9 : index
+      %33 = tile.load %arg5[%32, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+      %34 = math.exp %33 : tensor<1x128xf32>
+      %35 = tile.broadcast %34 : tensor<1x128xf32> to tensor<16x128xf32>
+      %36 = arith.mulf %arg10, %35 : tensor<16x128xf32>
+      %37 = tile.iota dim 0 : tensor<16x1xi32>
+      %38 = arith.index_cast %arg9 : index to i32
+      %39 = tile.splat %38 : tensor<16x1xi32>
+      %40 = arith.cmpi eq, %37, %39 : tensor<16x1xi32>
+      %cst_9 = arith.constant dense<1.000000e+00> : tensor<16x128xf32>
+      %41 = tile.broadcast %40 : tensor<16x1xi1> to tensor<16x128xi1>
+      %42 = arith.select %41, %cst_9, %36 : tensor<16x128xi1>, tensor<16x128xf32>
+      %cst_10 = arith.constant dense<1.000000e+00> : tensor<16x128xf32>
+      %43 = tile.broadcast %40 : tensor<16x1xi1> to tensor<16x128xi1>
+      %44 = arith.select %43, %cst_10, %36 : tensor<16x128xi1>, tensor<16x128xf32>
+      %45 = arith.mulf %44, %11 : tensor<16x128xf32>
+      %46 = arith.addi %arg7, %arg9 : index
+      %47 = tile.load %arg0[%46, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+      %cst_11 = arith.constant dense<0.0883883461> : tensor<1x128xf32>
+      %48 = arith.mulf %47, %cst_11 : tensor<1x128xf32>
+      %49 = tile.broadcast %48 : tensor<1x128xf32> to tensor<16x128xf32>
+      %50 = arith.mulf %45, %49 : tensor<16x128xf32>
+      %51 = tile.reduce  sum %50 dim 1 : tensor<16x128xf32>
+      %52 = tile.reshape %51 : tensor<16x1xf32> to tensor<1x16xf32>
+      %53 = tile.broadcast %40 : tensor<16x1xi1> to tensor<16x16xi1>
+      %54 = tile.broadcast %52 : tensor<1x16xf32> to tensor<16x16xf32>
+      %55 = arith.select %53, %54, %arg11 : tensor<16x16xi1>, tensor<16x16xf32>
+      scf.yield %42, %55 : tensor<16x128xf32>, tensor<16x16xf32>
+    } {tile.name = "score_rows"}
+    %25 = arith.mulf %19, %14 : tensor<16x128xf32>
+    %cst_8 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
+    %26 = tile.dot %25, %arg8, %cst_8 {tile.name = "read_state"} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
+    %27 = tile.dot %24#1, %12, %26 {tile.name = "outputs"} : tensor<16x16xf32>, tensor<16x128xf32> -> tensor<16x128xf32>
+    tile.store %27, %arg6[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %28 = arith.mulf %21, %11 : tensor<16x128xf32>
+    %29 = tile.broadcast %23 : tensor<128x1xf32> to tensor<128x128xf32>
+    %30 = arith.mulf %29, %arg8 : tensor<128x128xf32>
+    %31 = tile.dot %28, %12, %30 {tile.name = "next_state", transpose_a} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<128x128xf32>
+    scf.yield %31 : tensor<128x128xf32>
+  }
+  tile.return
+}
+
+tile.schedule @recurrence_forward target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24},
+           local = {warpgroups = 1, registers = 160},
+           state = {warpgroups = 2, registers = 160}}
+    ops {
+      load_query = {role = "load", stage = 0, buffers = 4, barrier = "mbarrier"},
+      load_key = {role = "load", stage = 0, buffers = 4, barrier = "mbarrier"},
+      load_value = {role = "load", stage = 0, buffers = 4, barrier = "mbarrier"},
+      load_decay = {role = "load", stage = 0, buffers = 4, barrier = "mbarrier"},
+      score_rows = {role = "local", stage = 1, buffers = 3, issue = 0, barrier = "named"},
+      read_state = {role = "state", stage = 2, issue = 0, operand = "shared"},
+      next_state = {role = "state", stage = 2, issue = 1, operand = "shared"},
+      outputs = {role = "state", stage = 2, issue = 2, wait = 1, operand = "shared"},
+      store_output = {role = "state", stage = 2, buffers = 1, issue = 3}
+    }

@@ -1,0 +1,127 @@
+// RUN: hybrid-opt %s | FileCheck %s
+
+// Gated delta rule, one decay per head, with a state that is read and written in
+// place.
+//
+// sm_90a: scores and the triangular inverse need nothing of the state, so one warp
+// group makes them a chunk ahead of the two that hold the state [128, 128] in
+// their accumulators. In turn remain predict → updates → next_state; read_state
+// runs beside predict and outputs beside next_state.
+
+// CHECK-LABEL: tile.program @recurrence_forward
+// CHECK:         tile.name = "load_state"
+// CHECK:         tile.name = "inverse"
+// CHECK:         tile.name = "predict"
+// CHECK:         tile.name = "updates"
+// CHECK:         tile.name = "next_state"
+// CHECK:         tile.name = "store_state"
+// CHECK:       tile.schedule @recurrence_forward target("sm_90a")
+
+tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+  %c0 = arith.constant 0 : index
+  %0 = tile.id 1
+  %1 = tile.id 0
+  %c0_0 = arith.constant 0 : index
+  %2 = tile.load_scalar %arg3[%1, %c0_0] : !tile.view<?x4xi32>
+  %3 = arith.index_cast %2 : i32 to index
+  %c1 = arith.constant 1 : index
+  %4 = tile.load_scalar %arg3[%1, %c1] : !tile.view<?x4xi32>
+  %5 = arith.index_cast %4 : i32 to index
+  %c2 = arith.constant 2 : index
+  %6 = tile.load_scalar %arg3[%1, %c2] : !tile.view<?x4xi32>
+  %7 = arith.index_cast %6 : i32 to index
+  %c3 = arith.constant 3 : index
+  %8 = tile.load_scalar %arg3[%1, %c3] : !tile.view<?x4xi32>
+  %9 = arith.index_cast %8 : i32 to index
+  %10 = tile.load %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+  %c64 = arith.constant 64 : index
+  %11 = scf.for %arg9 = %3 to %5 step %c64 iter_args(%arg10 = %10) -> (tensor<128x128xf32>) {
+    %12 = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %13 = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %14 = tile.load %arg0[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %cst = arith.constant dense<0.0883883461> : tensor<64x128xf32>
+    %15 = arith.mulf %14, %cst : tensor<64x128xf32>
+    %16 = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%5) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %17 = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %18 = tile.prefix_sum %17 dim 0 {reverse} : tensor<64x1xf32>
+    %19 = tile.slice %18 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %20 = tile.prefix_sum %17 dim 0 : tensor<64x1xf32>
+    %21 = math.exp %20 : tensor<64x1xf32>
+    %cst_1 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
+    %22 = tile.concat %19, %cst_1 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %23 = math.exp %22 : tensor<64x1xf32>
+    %24 = tile.slice %21 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %25 = tile.iota dim 1 : tensor<1x64xi32>
+    %26 = tile.iota dim 0 : tensor<64x1xi32>
+    %27 = tile.broadcast %25 : tensor<1x64xi32> to tensor<64x64xi32>
+    %28 = tile.broadcast %26 : tensor<64x1xi32> to tensor<64x64xi32>
+    %29 = arith.cmpi slt, %27, %28 : tensor<64x64xi32>
+    %cst_2 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %30 = tile.broadcast %17 : tensor<64x1xf32> to tensor<64x64xf32>
+    %31 = arith.select %29, %30, %cst_2 : tensor<64x64xi1>, tensor<64x64xf32>
+    %32 = tile.prefix_sum %31 dim 0 : tensor<64x64xf32>
+    %33 = tile.iota dim 1 : tensor<1x64xi32>
+    %34 = tile.iota dim 0 : tensor<64x1xi32>
+    %35 = tile.broadcast %33 : tensor<1x64xi32> to tensor<64x64xi32>
+    %36 = tile.broadcast %34 : tensor<64x1xi32> to tensor<64x64xi32>
+    %37 = arith.cmpi sle, %35, %36 : tensor<64x64xi32>
+    %38 = math.exp %32 : tensor<64x64xf32>
+    %cst_3 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %39 = arith.select %37, %38, %cst_3 : tensor<64x64xi1>, tensor<64x64xf32>
+    %cst_4 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %40 = tile.dot %15, %12, %cst_4 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %41 = arith.mulf %40, %39 : tensor<64x64xf32>
+    %cst_5 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %42 = tile.dot %12, %12, %cst_5 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %43 = arith.mulf %42, %39 : tensor<64x64xf32>
+    %44 = tile.broadcast %16 : tensor<64x1xf32> to tensor<64x64xf32>
+    %45 = arith.mulf %44, %43 : tensor<64x64xf32>
+    %46 = tile.unit_lower_inverse %45 {tile.name = "inverse"} : tensor<64x64xf32>
+    %47 = tile.broadcast %21 : tensor<64x1xf32> to tensor<64x128xf32>
+    %48 = arith.mulf %47, %12 : tensor<64x128xf32>
+    %cst_6 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %49 = tile.dot %48, %arg10, %cst_6 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %50 = arith.subf %13, %49 : tensor<64x128xf32>
+    %51 = tile.broadcast %16 : tensor<64x1xf32> to tensor<64x128xf32>
+    %52 = arith.mulf %51, %50 : tensor<64x128xf32>
+    %cst_7 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %53 = tile.dot %46, %52, %cst_7 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %54 = tile.broadcast %21 : tensor<64x1xf32> to tensor<64x128xf32>
+    %55 = arith.mulf %54, %15 : tensor<64x128xf32>
+    %cst_8 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %56 = tile.dot %55, %arg10, %cst_8 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %57 = tile.dot %41, %53, %56 {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    tile.store %57, %arg8[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %58 = tile.broadcast %23 : tensor<64x1xf32> to tensor<64x128xf32>
+    %59 = arith.mulf %58, %12 : tensor<64x128xf32>
+    %60 = tile.broadcast %24 : tensor<1x1xf32> to tensor<128x128xf32>
+    %61 = arith.mulf %60, %arg10 : tensor<128x128xf32>
+    %62 = tile.dot %59, %53, %61 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %62 : tensor<128x128xf32>
+  }
+  tile.store %11, %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "store_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
+  tile.return
+}
+
+tile.schedule @recurrence_forward target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24},
+           local = {warpgroups = 1, registers = 160},
+           state = {warpgroups = 2, registers = 160}}
+    ops {
+      load_state = {role = "load", stage = 0, buffers = 1, barrier = "mbarrier"},
+      load_query = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_key = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_value = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_beta = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      load_decay = {role = "load", stage = 0, buffers = 2, barrier = "mbarrier"},
+      key_scores = {role = "local", stage = 1, issue = 0, operand = "shared"},
+      query_scores = {role = "local", stage = 1, buffers = 2, issue = 1, barrier = "named", operand = "shared"},
+      inverse = {role = "local", stage = 1, buffers = 2, issue = 2, barrier = "named"},
+      predict = {role = "state", stage = 2, issue = 0, operand = "shared"},
+      read_state = {role = "state", stage = 2, issue = 1, wait = 1, operand = "shared"},
+      updates = {role = "state", stage = 2, issue = 2, operand = "shared"},
+      next_state = {role = "state", stage = 2, issue = 3, operand = "shared"},
+      outputs = {role = "state", stage = 2, issue = 4, wait = 1, operand = "shared"},
+      store_output = {role = "state", stage = 2, buffers = 1, issue = 5},
+      store_state = {role = "state", stage = 2, issue = 6}
+    }
