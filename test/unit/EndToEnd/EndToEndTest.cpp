@@ -1,0 +1,123 @@
+//===- EndToEndTest.cpp - compiled models against the oracle -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+#include <gtest/gtest.h>
+
+using namespace hybrid::test;
+
+namespace {
+
+struct Case {
+  const char *name;
+  const char *spec;
+};
+
+const Case kCases[] = {
+    {"SoftmaxNope", R"(
+hybrid.model @m vocab(64) width(32) layers(2) {
+  hybrid.softmax heads(4) head_dim(8) position(nope)
+  hybrid.mlp swiglu(48)
+})"},
+    {"SoftmaxGroupedRotaryWindow", R"(
+hybrid.model @m vocab(64) width(32) layers(2) tied trained(16) {
+  hybrid.softmax heads(4) kv_heads(2) head_dim(8) position(rope) window(20) sinks(2) logit_scale(log_n) qk_norm
+  hybrid.mlp swiglu(48)
+})"},
+    {"GlaMix", R"(
+hybrid.model @m vocab(64) width(32) layers(2) {
+  hybrid.mix ratio(1 : 1) {
+    hybrid.gla heads(2) head_dim(16)
+    hybrid.softmax heads(4) head_dim(8) position(nope)
+  }
+  hybrid.mlp swiglu(48)
+})"},
+    {"GdnMix", R"(
+hybrid.model @m vocab(64) width(32) layers(2) {
+  hybrid.mix ratio(1 : 1) {
+    hybrid.gdn heads(2) head_dim(16)
+    hybrid.softmax heads(4) head_dim(8) position(nope)
+  }
+  hybrid.mlp swiglu(48)
+})"},
+    {"SlidingWindowGla", R"(
+hybrid.model @m vocab(64) width(32) layers(2) trained(16) {
+  hybrid.mix ratio(1 : 1) {
+    hybrid.swla window(32) stride(16) {
+      hybrid.gla heads(2) head_dim(16)
+    }
+    hybrid.softmax heads(4) head_dim(8) position(nope) logit_scale(log_n)
+  }
+  hybrid.mlp swiglu(48)
+})"},
+    {"SlidingWindowGdn", R"(
+hybrid.model @m vocab(64) width(32) layers(1) {
+  hybrid.swla window(64) stride(16) {
+    hybrid.gdn heads(2) head_dim(16)
+  }
+})"},
+    {"HeadGroups", R"(
+hybrid.model @m vocab(64) width(32) layers(2) {
+  hybrid.heads {
+    hybrid.softmax heads(2) head_dim(8) position(nope)
+    hybrid.softmax heads(2) head_dim(8) position(rope, base = 10000) window(12) sinks(2)
+  }
+  hybrid.mlp swiglu(48)
+})"},
+    {"HeadGroupsOfTwoFamilies", R"(
+hybrid.model @m vocab(64) width(32) layers(1) {
+  hybrid.heads {
+    hybrid.softmax heads(2) head_dim(8) position(nope)
+    hybrid.gla heads(1) head_dim(16)
+  }
+})"},
+};
+
+void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
+
+class EndToEnd : public testing::TestWithParam<Case> {};
+
+/// f32 against f64, relative to the largest value.
+constexpr double kForward = 2e-5, kBackward = 1e-4;
+
+void expectLossAndGradients(CompiledModel &compiled) {
+  // Ragged: an empty segment, one token, more than two chunks.
+  CompiledModel::Batch batch = compiled.randomBatch({70, 0, 1, 17, 130}, 3);
+  std::vector<double> expected = compiled.oracleLoss(batch);
+  EXPECT_LT(distance(compiled.loss(batch), expected), kForward);
+
+  std::vector<float> losses;
+  auto gradients = compiled.backward(batch, losses);
+  EXPECT_LT(distance(losses, expected), kForward);
+  auto oracle = compiled.oracleBackward(batch);
+  EXPECT_EQ(gradients.size(), oracle.size());
+  for (const auto &[path, gradient] : gradients)
+    EXPECT_LT(distance(gradient, oracle[path]), kBackward) << path;
+}
+
+void expectAnySplitIsTheWhole(CompiledModel &compiled) {
+  std::vector<int32_t> ids = compiled.randomBatch({150}, 5).ids;
+  std::vector<double> expected = compiled.oracleLogits(ids);
+  EXPECT_LT(distance(compiled.logits(ids, {150}), expected), kForward);
+  EXPECT_LT(distance(compiled.logits(ids, {1, 64, 0, 17, 3, 65}), expected), kForward);
+  EXPECT_LT(distance(compiled.logits(ids, std::vector<int64_t>(150, 1)), expected),
+            kForward);
+}
+
+/// One test, because compiling costs more than running.
+TEST_P(EndToEnd, MatchesTheOracle) {
+  CompiledModel compiled(GetParam().spec);
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  expectLossAndGradients(compiled);
+  expectAnySplitIsTheWhole(compiled);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EndToEnd, testing::ValuesIn(kCases),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
