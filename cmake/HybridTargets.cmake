@@ -66,6 +66,13 @@ function(_hybrid_pch kind settings)
   target_compile_options(hybrid_pch_${kind} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   target_precompile_headers(hybrid_pch_${kind} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/pch/${kind}.h>)
+  # What ccache hashes in place of the precompiled header. The upstream headers
+  # themselves it hashes one by one.
+  set(text "${PROJECT_SOURCE_DIR}/cmake/pch/${kind}.h")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${text}")
+  file(SHA256 "${text}" checksum)
+  file(CONFIGURE OUTPUT "CMakeFiles/hybrid_pch_${kind}.dir/cmake_pch.hxx.pch.sum"
+    CONTENT "${checksum} ${CMAKE_CXX_COMPILER_VERSION}\n")
 endfunction()
 _hybrid_pch(compiler hybrid_compiler_settings)
 _hybrid_pch(runtime hybrid_runtime_settings Threads::Threads)

@@ -25,16 +25,21 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   endif()
 endif()
 
-# ccache only sees through a precompiled header with these settings: the header
-# must not hold time stamps, and macros it defines need not be hashed.
+# One cache serves every checkout of the tree: paths below it are hashed relative
+# to it, objects name no folder, and a precompiled header, which does hold paths,
+# is known by the checksum that HybridTargets writes beside it.
 find_program(HYBRID_CCACHE ccache)
-if(HYBRID_CCACHE)
+if(HYBRID_CCACHE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   foreach(language C CXX)
     set(CMAKE_${language}_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime"
       "${HYBRID_CCACHE}")
   endforeach()
+  add_compile_options(-fdebug-compilation-dir=.)
+  # CMake also names the header's text, by a path that ccache does not rewrite.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
 endif()
 
 if(HYBRID_SANITIZE)
