@@ -1,5 +1,5 @@
 //===- GraphMixerOps.cpp - verifiers of the operations in GraphMixerOps.td -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -170,7 +170,9 @@ template <typename Op> static LogicalResult verifyVisibility(Op op) {
   int64_t heads = op.getQ().getType().getDimSize(1);
   auto verifyEntries = [&](StringRef name,
                            ArrayRef<int64_t> entries) -> LogicalResult {
-    if (static_cast<int64_t>(entries.size()) != heads)
+    // A dynamic number is refused where results are inferred.
+    if (!ShapedType::isDynamic(heads) &&
+        static_cast<int64_t>(entries.size()) != heads)
       return op.emitOpError()
              << name << " has " << entries.size() << " entries for " << heads
              << " query heads; give one per head, 0 for none";

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "hybrid/Hybrid/HybridOps.h"
+#include "SpecSyntax.h"
 
 using namespace mlir;
 using namespace hybrid;

@@ -213,7 +213,7 @@ def Hybrid_RecurrenceOp
                        OptionalAttr<I64Attr>:$stride);
   let results = (outs Graph_Heads:$o, Optional<Graph_Tensor>:$final);
   let assemblyFormat = [{
-    $update $q `,` $k `,` $v `,` $segments (`decay` `(` $decay^ `)`)? (`beta` `(` $beta^ `)`)?
+    custom<Word>($update) $q `,` $k `,` $v `,` $segments (`decay` `(` $decay^ `)`)? (`beta` `(` $beta^ `)`)?
     (`initial` `(` $initial^ `)`)? `scale` $scale (`window` $window^ `stride` $stride)? attr-dict
     `:` functional-type(operands, results)
   }];
@@ -264,7 +264,7 @@ def Hybrid_RecurrenceGradOp
   let results = (outs Graph_Heads:$dq, Graph_Heads:$dk, Graph_Heads:$dv,
                       Variadic<Graph_Tensor>:$optional_gradients);
   let assemblyFormat = [{
-    $update $q `,` $k `,` $v `,` $segments `,` $dout (`decay` `(` $decay^ `)`)?
+    custom<Word>($update) $q `,` $k `,` $v `,` $segments `,` $dout (`decay` `(` $decay^ `)`)?
     (`beta` `(` $beta^ `)`)? (`initial` `(` $initial^ `)`)? (`dfinal` `(` $dfinal^ `)`)?
     `scale` $scale (`window` $window^ `stride` $stride)? attr-dict
     `:` functional-type(operands, results)

@@ -143,7 +143,7 @@ def Hybrid_NormalizeOp
   }];
   let arguments = (ins Hybrid_NormKindAttr:$kind, Graph_Tensor:$x, F64Attr:$epsilon);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$kind $x `epsilon` $epsilon attr-dict `:` type($x)";
+  let assemblyFormat = "custom<Word>($kind) $x `epsilon` $epsilon attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
@@ -161,7 +161,7 @@ def Hybrid_NormalizeGradOp
   let arguments = (ins Hybrid_NormKindAttr:$kind, Graph_Tensor:$x, Graph_Tensor:$dy,
                        F64Attr:$epsilon);
   let results = (outs Graph_Tensor:$dx);
-  let assemblyFormat = "$kind $x `,` $dy `epsilon` $epsilon attr-dict `:` type($x)";
+  let assemblyFormat = "custom<Word>($kind) $x `,` $dy `epsilon` $epsilon attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
