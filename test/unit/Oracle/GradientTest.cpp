@@ -436,3 +436,25 @@ TEST(Gradient, ATT_13) {
         EXPECT_NEAR(dk(t, h, c), wide(t, 2 * h, c) + wide(t, 2 * h + 1, c),
                     1e-14);
 }
+
+/// Nothing flows from the second document to the first.
+TEST(Gradient, VAR_02) {
+  GdnFixture f;
+  AdjointCheck twice = gdnCheck(true, false);
+  twice.call = Call::packed({5, 5});
+  for (Tensor &argument : twice.arguments)
+    if (argument.size())
+      argument = stacked({argument, argument});
+  twice.cotangents[0] = stacked({Tensor({5, 1, 2}), gen(0.9, {5, 1, 2})});
+  for (const Tensor &gradient : twice.adjoint())
+    for (int64_t i = 0; i < gradient.size() / 2; ++i)
+      EXPECT_EQ(gradient.data[i], 0);
+
+  AdjointCheck convolution{shortConvText(2, 4, false),
+                           Call::packed({5, 5}),
+                           {gen(0.3, {10, 2}), gen(0.4, {2, 4}), Tensor()},
+                           {stacked({Tensor({5, 2}), gen(0.9, {5, 2})})}};
+  Tensor dx = convolution.adjoint()[0];
+  for (int64_t i = 0; i < dx.size() / 2; ++i)
+    EXPECT_EQ(dx.data[i], 0);
+}

@@ -15,14 +15,16 @@ using namespace hybrid::cases;
 using namespace hybrid::oracle;
 
 namespace {
-/// A function with states: tensor arguments that are cut along the tokens, then
-/// states, in the order of @main; `segmentsIndex` is where the segments stand.
+/// A function with states. Its arguments are tensors that are cut along the
+/// tokens, states, and parameters, in this order; `segmentsIndex` is where the
+/// segments stand among them.
 struct Stateful {
   std::string text;
   std::vector<Tensor> streams;
   std::vector<Tensor> states;
   size_t segmentsIndex;
   int64_t context = 0;
+  std::vector<Tensor> parameters = {};
 
   struct Outcome {
     Tensor output;
@@ -41,6 +43,7 @@ struct Stateful {
         arguments.push_back(rows(stream, position, position + length));
       arguments.insert(arguments.end(), outcome.states.begin(),
                        outcome.states.end());
+      arguments.insert(arguments.end(), parameters.begin(), parameters.end());
       arguments.insert(arguments.begin() + segmentsIndex, Tensor());
       Call call;
       call.segments = {{0, length, 0, position}};
@@ -57,8 +60,7 @@ struct Stateful {
     return outcome;
   }
 
-  /// All the ways of cutting must agree bit for bit: the oracle does the same
-  /// arithmetic in each.
+  /// All the ways of cutting must agree, but for the order of sums.
   void expectSplitsAgree(llvm::ArrayRef<std::vector<int64_t>> splits) const {
     int64_t tokens = streams[0].dim(0);
     Outcome whole = run({tokens});
@@ -150,37 +152,41 @@ TEST(Split, LongWindowIsNone) {
              "window of 12");
 }
 
-static Stateful convolution(int64_t tokens, int64_t kernel) {
-  return {shortConvText(3, kernel, true),
-          {gen(0.1, {tokens, 3})},
-          {Tensor({1, kernel - 1, 3})},
-          3};
+/// Convolution and gated delta rule, as in a layer; the weight comes last.
+static Stateful convolutionLayer(int64_t tokens) {
+  const char *text = R"(
+!c = tensor<?x3x2xf32, #hybrid.slots>
+!s = tensor<?x1x3x2xf32, #hybrid.slots>
+func.func @main(%x: tensor<?x2xf32>, %q: tensor<?x1x3xf32>, %k: tensor<?x1x3xf32>,
+                %g: tensor<?x1x1xf32>, %b: tensor<?x1xf32>, %segments: !hybrid.segments,
+                %conv: !c, %state: !s, %w: tensor<2x4xf32>)
+    -> (tensor<?x1x2xf32>, !c, !s) {
+  %y, %conv2 = hybrid.short_conv %x, %w, %segments state(%conv)
+    : (tensor<?x2xf32>, tensor<2x4xf32>, !hybrid.segments, !c) -> (tensor<?x2xf32>, !c)
+  %v = hybrid.reshape %y : tensor<?x2xf32> -> tensor<?x1x2xf32>
+  %o, %state2 = hybrid.recurrence delta %q, %k, %v, %segments decay(%g) beta(%b) initial(%state)
+    scale 1.0
+    : (tensor<?x1x3xf32>, tensor<?x1x3xf32>, tensor<?x1x2xf32>, !hybrid.segments,
+       tensor<?x1x1xf32>, tensor<?x1xf32>, !s) -> (tensor<?x1x2xf32>, !s)
+  return %o, %conv2, %state2 : tensor<?x1x2xf32>, !c, !s
+})";
+  Stateful layer{text, {}, {Tensor({1, 3, 2}), Tensor({1, 1, 3, 2})}, 5};
+  layer.streams = {
+      gen(0.3, {tokens, 2}), gen(0.1, {tokens, 1, 3}),
+      l2norm(gen(0.2, {tokens, 1, 3})),
+      map(gen(0.4, {tokens, 1, 1}), [](double x) { return -softplus(x); }),
+      map(gen(0.5, {tokens, 1}), sigmoid)};
+  layer.parameters = {gen(0.7, {2, 4})};
+  return layer;
 }
 
-/// The weight is no stream, so the convolution is cut by hand.
 TEST(Split, ShortConvolution) {
-  Tensor x = gen(0.1, {11, 3}), weight = gen(0.7, {3, 4});
-  Program program(convolution(11, 4).text);
-  auto run = [&](llvm::ArrayRef<int64_t> lengths) {
-    Tensor state({1, 3, 3});
-    std::vector<Tensor> outputs;
-    int64_t position = 0;
-    for (int64_t length : lengths) {
-      Call call;
-      call.segments = {{0, length, 0, position}};
-      call.slots = 1;
-      std::vector<Tensor> results = program.evaluate(
-          {rows(x, position, position + length), weight, Tensor(), state},
-          call);
-      outputs.push_back(results[0]);
-      state = results[1];
-      position += length;
-    }
-    outputs.push_back(reshaped(state, {3, 3}));
-    return stacked(outputs);
-  };
-  for (const std::vector<int64_t> &lengths : elevenTokens)
-    expectNear(run(lengths).data, run({11}).data, 1e-15, "output and state");
+  convolutionLayer(11).expectSplitsAgree(elevenTokens);
+}
+
+TEST(Split, CCH_05) {
+  std::vector<std::vector<int64_t>> halves = {{256, 256}, {2, 510}, {510, 2}};
+  convolutionLayer(512).expectSplitsAgree(halves);
 }
 
 static Stateful attention(int64_t tokens, std::vector<int64_t> windows,
@@ -276,6 +282,52 @@ TEST(Split, CCH_04) {
   }
 }
 
+/// Packed sequences equal their solo runs; an empty one leaves its state alone.
+TEST(Split, VAR_01) {
+  GdnFixture f;
+  Program program(gdn().text);
+  Tensor initial = gen(0.8, {3, 1, 3, 2});
+  auto run = [&](const GdnFixture &part, const Call &call,
+                 const Tensor &states) {
+    return program.evaluate(
+        {part.q, part.k, part.v, part.decay, part.beta, Tensor(), states},
+        call);
+  };
+  std::vector<Tensor> packed = run(f, Call::packed({3, 0, 2}), initial);
+  std::vector<Tensor> first =
+      run(f.slice(0, 3), Call::packed({3}), rows(initial, 0, 1));
+  std::vector<Tensor> third =
+      run(f.slice(3, 5), Call::packed({2}), rows(initial, 2, 3));
+  EXPECT_EQ(rows(packed[0], 0, 3).data, first[0].data);
+  EXPECT_EQ(rows(packed[0], 3, 5).data, third[0].data);
+  EXPECT_EQ(rows(packed[1], 0, 1).data, first[1].data);
+  EXPECT_EQ(rows(packed[1], 1, 2).data, rows(initial, 1, 2).data);
+  EXPECT_EQ(rows(packed[1], 2, 3).data, third[1].data);
+}
+
+/// The second of two packed documents starts afresh, convolution and rule.
+TEST(Split, VAR_02) {
+  Program program(R"(
+func.func @main(%x: tensor<?x2xf32>, %w: tensor<2x4xf32>, %q: tensor<?x1x3xf32>,
+                %k: tensor<?x1x3xf32>, %g: tensor<?x1x1xf32>, %b: tensor<?x1xf32>,
+                %segments: !hybrid.segments) -> tensor<?x1x2xf32> {
+  %c = hybrid.short_conv %x, %w, %segments
+    : (tensor<?x2xf32>, tensor<2x4xf32>, !hybrid.segments) -> tensor<?x2xf32>
+  %v = hybrid.reshape %c : tensor<?x2xf32> -> tensor<?x1x2xf32>
+  %o = hybrid.recurrence delta %q, %k, %v, %segments decay(%g) beta(%b) scale 1.0
+    : (tensor<?x1x3xf32>, tensor<?x1x3xf32>, tensor<?x1x2xf32>, !hybrid.segments,
+       tensor<?x1x1xf32>, tensor<?x1xf32>) -> tensor<?x1x2xf32>
+  return %o : tensor<?x1x2xf32>
+})");
+  GdnFixture f;
+  auto twice = [](const Tensor &tensor) { return stacked({tensor, tensor}); };
+  Tensor o = program.evaluate({twice(reshaped(f.v, {5, 2})), gen(0.7, {2, 4}),
+                               twice(f.q), twice(f.k), twice(f.decay),
+                               twice(f.beta), Tensor()},
+                              Call::packed({5, 5}))[0];
+  EXPECT_EQ(rows(o, 5, 10).data, rows(o, 0, 5).data);
+}
+
 /// A sequence that has ended takes part in the next call as an empty segment.
 TEST(Split, CCH_02) {
   GdnFixture f;
@@ -322,6 +374,15 @@ static Stateful windowMean(int64_t tokens, int64_t rows) {
           {Tensor({1, 1, rows, 1}), Tensor({1, 1, rows, 1})},
           5,
           rows};
+}
+
+/// The window counts the token itself in decode too.
+TEST(Split, ATT_01) {
+  for (std::vector<int64_t> lengths :
+       {std::vector<int64_t>{8}, std::vector<int64_t>(8, 1)}) {
+    Tensor o = windowMean(8, 8).run(lengths).output;
+    expectNear(o.data, {0, 0.5, 1, 1.5, 2.5, 3.5, 4.5, 5.5}, 1e-12, "means");
+  }
 }
 
 /// The first call is longer than the window.
