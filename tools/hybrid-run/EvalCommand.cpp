@@ -112,8 +112,10 @@ Status evaluate(const EvalArguments &arguments) {
       return evaluateSamples(*session.context, *data, arguments.batch,
                              /*exactMatch=*/true, show);
     HYB_ASSIGN(MappedFile file, MappedFile::open(arguments.text));
-    int64_t stride = arguments.stride > 0 ? arguments.stride
-                                          : std::max<int64_t>(1, length / 2);
+    // Overlapping windows would leave the first positions unscored.
+    int64_t stride = arguments.stride > 0   ? arguments.stride
+                     : arguments.byPosition ? length
+                                            : std::max<int64_t>(1, length / 2);
     return evaluateText(*session.context, file.bytes(), length, stride,
                         arguments.batch, show);
   }();
@@ -151,7 +153,8 @@ void addEval(CLI::App &app, Action &action) {
       "tokens per window of a text; 0: the spec's trained length")
       ->check(CLI::NonNegativeNumber);
   add("--stride", arguments->stride,
-      "new tokens per window, the rest is context; 0: half the length")
+      "new tokens per window, the rest is context; 0: half the length, or "
+      "all of it with --by-position")
       ->check(CLI::NonNegativeNumber);
   add("--batch", arguments->batch, "windows at once")
       ->check(CLI::PositiveNumber);

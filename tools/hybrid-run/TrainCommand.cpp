@@ -222,6 +222,7 @@ Status TrainCommand::finish() {
                       static_cast<double>(result->spans),
                   result->spans);
   }
+  std::fflush(stdout); // before what goes to the other stream
   std::string log = arguments.out + "/" + kLogFile;
   std::string picture = arguments.out + "/loss.svg";
   HYB_TRY(drawLossCurve(log, picture));

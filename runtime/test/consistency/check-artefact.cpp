@@ -1,0 +1,441 @@
+//===- check-artefact.cpp - Does an artefact agree with itself? ----------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   check-artefact ARTEFACT [TOKENS]
+//
+// Runs a compiled model in every way that must give the same numbers, with
+// random weights and working memory full of NaN, and compares:
+//
+//   loss and extend     scoring whole sequences, and through a state
+//   splits              one call, token by token, uneven pieces, pieces of 0
+//   ragged batch        sequences of unlike length together and alone
+//   last rows           the logits of the last row, and of all rows
+//   threads             1, 2 and 3: the same bits
+//   levels              every processor level: up to rounding
+//   rollback, save      as if the tokens taken back were never seen
+//   backward            twice the same bits; batches in parts; finite
+//   training            the loss of one batch falls
+//
+// One line per check with the worst error; exit code 1 when one fails. The
+// oracle is not asked here: agreement with it is tested by the compiler.
+//
+//===----------------------------------------------------------------------===//
+
+#include "core/Context.h"
+#include "core/Random.h"
+#include "core/State.h"
+#include "train/Initialise.h"
+#include "train/Trainer.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <unistd.h>
+
+using namespace hyb::rt;
+
+namespace {
+
+/// Ends the program with a message when something did not work at all.
+void need(const Status &status) {
+  if (status.ok())
+    return;
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  std::exit(1);
+}
+template <typename T> T need(Result<T> result) {
+  need(result.status());
+  return std::move(*result);
+}
+
+using Rows = std::vector<float>;
+using Ids = std::vector<int32_t>;
+
+/// Largest difference, relative to the size of the expected numbers; infinite
+/// when one is not a number.
+double difference(const Rows &actual, const Rows &expected) {
+  if (actual.size() != expected.size())
+    return INFINITY;
+  double worst = 0, squares = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    double d = std::abs(static_cast<double>(actual[i]) - expected[i]);
+    if (!(d <= worst))
+      worst = std::isnan(d) ? INFINITY : d;
+    squares += static_cast<double>(expected[i]) * expected[i];
+  }
+  return worst / std::sqrt(std::max(
+                     1e-30, squares / std::max<size_t>(1, expected.size())));
+}
+
+class Checker {
+public:
+  Checker(const std::string &path, int64_t tokens)
+      : path(path), tokens(tokens) {}
+
+  int run();
+
+private:
+  struct Machine {
+    std::unique_ptr<Runtime> runtime;
+    std::unique_ptr<Model> model;
+    std::unique_ptr<Context> context;
+  };
+  Machine open(int threads, const char *level = nullptr) const;
+  std::unique_ptr<State> state(const Machine &machine, int64_t slots = 1,
+                               int64_t depth = 0, int64_t chunk = 0) const;
+  Ids someIds(int64_t count, const char *name) const;
+  Rows extend(const Machine &machine, State &state, const Ids &ids,
+              hyb_logits which = HYB_LOGITS_ALL, int64_t slot = 0) const;
+  /// Feeds `ids` in pieces of the lengths given, the last one repeated.
+  Rows extendIn(const Machine &machine, const Ids &ids,
+                const std::vector<int64_t> &lengths, int64_t chunk = 0) const;
+  hyb_batch batchOf(const Ids &ids, const Ids &labels,
+                    const std::vector<hyb_segment> &segments) const;
+  Rows lossOf(const Machine &machine, const Ids &ids, const Ids &labels,
+              const std::vector<hyb_segment> &segments) const;
+  Rows gradientOf(const Machine &machine, const Ids &ids, const Ids &labels,
+                  const std::vector<hyb_segment> &segments) const;
+
+  void checkLoss();
+  void checkSplits();
+  void checkRagged();
+  void checkThreadsAndLevels();
+  void checkStates();
+  void checkBackward();
+  void checkTraining();
+  void report(const char *name, double error, double limit);
+
+  std::string path;
+  int64_t tokens;
+  int64_t vocabulary = 0;
+  int failures = 0;
+  Machine main;
+};
+
+void Checker::report(const char *name, double error, double limit) {
+  bool good = error <= limit;
+  failures += !good;
+  std::printf("%-4s %-34s %.3g (limit %.3g)\n", good ? "ok" : "FAIL", name,
+              error, limit);
+  std::fflush(stdout);
+}
+
+Checker::Machine Checker::open(int threads, const char *level) const {
+  Machine machine;
+  hyb_runtime_options options;
+  hyb_runtime_options_init(&options, sizeof(options));
+  options.threads = threads;
+  options.cpu_level = level;
+  machine.runtime = need(Runtime::create(options));
+  machine.model = need(Model::open(*machine.runtime, path));
+  const ParameterTable &table = machine.model->parameterTable();
+  initialiseParameters(table, 1, machine.model->parameters());
+  // Parameters that start at 0 or 1 would hide mistakes.
+  for (const ParameterInfo &info : table.parameters)
+    for (int64_t i = 0; i < info.elements; ++i)
+      machine.model->parameter(info)[i] += static_cast<float>(
+          0.1 *
+          (RandomStream(2, info.path).uniform(static_cast<uint64_t>(i)) - 0.5));
+  hyb_context_options room;
+  hyb_context_options_init(&room, sizeof(room));
+  room.poison = 1;
+  machine.context = std::make_unique<Context>(*machine.model, room);
+  return machine;
+}
+
+std::unique_ptr<State> Checker::state(const Machine &machine, int64_t slots,
+                                      int64_t depth, int64_t chunk) const {
+  hyb_state_options options;
+  hyb_state_options_init(&options, sizeof(options));
+  options.slots = slots;
+  options.context = tokens + 32;
+  options.rollback_depth = depth;
+  options.chunk = chunk;
+  return need(State::create(*machine.model, options));
+}
+
+Ids Checker::someIds(int64_t count, const char *name) const {
+  Ids ids;
+  for (int64_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<int32_t>(RandomStream(3, name).below(
+        static_cast<uint64_t>(vocabulary), static_cast<uint64_t>(i))));
+  return ids;
+}
+
+Rows Checker::extend(const Machine &machine, State &state, const Ids &ids,
+                     hyb_logits which, int64_t slot) const {
+  hyb_segment segment = {static_cast<int64_t>(ids.size()), slot};
+  hyb_batch batch = batchOf(ids, ids, {segment});
+  batch.segments = &segment;
+  const float *logits;
+  need(machine.context->extend(state, batch, which, &logits));
+  int64_t rows = which == HYB_LOGITS_ALL ? batch.tokens : 1;
+  return {logits, logits + rows * vocabulary};
+}
+
+Rows Checker::extendIn(const Machine &machine, const Ids &ids,
+                       const std::vector<int64_t> &lengths,
+                       int64_t chunk) const {
+  auto fresh = state(machine, 1, 0, chunk);
+  Rows all;
+  size_t piece = 0;
+  for (size_t begin = 0; begin < ids.size(); ++piece) {
+    size_t length =
+        static_cast<size_t>(lengths[std::min(piece, lengths.size() - 1)]);
+    size_t end = std::min(begin + length, ids.size());
+    Rows rows = extend(machine, *fresh,
+                       Ids(ids.begin() + static_cast<ptrdiff_t>(begin),
+                           ids.begin() + static_cast<ptrdiff_t>(end)));
+    all.insert(all.end(), rows.begin(), rows.end());
+    begin = end;
+  }
+  return all;
+}
+
+hyb_batch Checker::batchOf(const Ids &ids, const Ids &labels,
+                           const std::vector<hyb_segment> &segments) const {
+  hyb_batch batch = {};
+  batch.ids = ids.data();
+  batch.labels = labels.data();
+  batch.tokens = static_cast<int64_t>(ids.size());
+  batch.segments = segments.data();
+  batch.segment_count = static_cast<int64_t>(segments.size());
+  return batch;
+}
+
+Rows Checker::lossOf(const Machine &machine, const Ids &ids, const Ids &labels,
+                     const std::vector<hyb_segment> &segments) const {
+  const float *losses;
+  need(machine.context->loss(batchOf(ids, labels, segments), &losses));
+  return {losses, losses + ids.size()};
+}
+
+Rows Checker::gradientOf(const Machine &machine, const Ids &ids,
+                         const Ids &labels,
+                         const std::vector<hyb_segment> &segments) const {
+  const ParameterTable &table = machine.model->parameterTable();
+  Rows gradient(static_cast<size_t>(table.elements + 16));
+  // Kernels may count on 64-byte alignment.
+  float *aligned = gradient.data();
+  while (reinterpret_cast<uintptr_t>(aligned) % 64 != 0)
+    ++aligned;
+  const float *losses;
+  need(machine.context->backward(batchOf(ids, labels, segments), aligned,
+                                 &losses));
+  return {aligned, aligned + table.elements};
+}
+
+// Cross entropy in double from the logits of extend, against the entry `loss`.
+void Checker::checkLoss() {
+  Ids ids = someIds(tokens, "loss"), labels = someIds(tokens, "labels");
+  labels[0] = kIgnoreLabel;
+  Rows logits = extendIn(main, ids, {tokens}), expected;
+  for (int64_t t = 0; t < tokens; ++t) {
+    const float *row = logits.data() + t * vocabulary;
+    double most = *std::max_element(row, row + vocabulary), sum = 0;
+    for (int64_t i = 0; i < vocabulary; ++i)
+      sum += std::exp(row[i] - most);
+    int32_t label = labels[static_cast<size_t>(t)];
+    expected.push_back(
+        label == kIgnoreLabel
+            ? 0
+            : static_cast<float>(std::log(sum) + most - row[label]));
+  }
+  report("loss and extend",
+         difference(lossOf(main, ids, labels, {{tokens, 0}}), expected), 1e-4);
+}
+
+void Checker::checkSplits() {
+  Ids ids = someIds(tokens, "split");
+  Rows whole = extendIn(main, ids, {tokens});
+  report("token by token", difference(extendIn(main, ids, {1}), whole), 1e-4);
+  report("uneven pieces, some of 0",
+         difference(extendIn(main, ids, {3, 0, 1, 17, 0, 2, 64, 5}), whole),
+         1e-4);
+  report("chunks of 7",
+         difference(extendIn(main, ids, {tokens}, /*chunk=*/7), whole), 1e-4);
+  auto fresh = state(main);
+  Rows last = extend(main, *fresh, ids, HYB_LOGITS_LAST);
+  report("last row",
+         difference(last, Rows(whole.end() - vocabulary, whole.end())), 1e-5);
+}
+
+void Checker::checkRagged() {
+  std::vector<int64_t> lengths = {tokens, 0, 1, tokens / 3, 2, tokens - 5};
+  Ids packed, labels;
+  std::vector<hyb_segment> segments;
+  Rows apart, losses;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    Ids ids = someIds(lengths[i], ("ragged" + std::to_string(i)).c_str());
+    Ids next = someIds(lengths[i], ("next" + std::to_string(i)).c_str());
+    // Slots in another order than segments.
+    segments.push_back({lengths[i], static_cast<int64_t>(lengths.size() - i)});
+    packed.insert(packed.end(), ids.begin(), ids.end());
+    labels.insert(labels.end(), next.begin(), next.end());
+    if (ids.empty())
+      continue;
+    auto alone = state(main);
+    Rows rows = extend(main, *alone, ids);
+    apart.insert(apart.end(), rows.begin(), rows.end());
+    rows = lossOf(main, ids, next, {{lengths[i], 0}});
+    losses.insert(losses.end(), rows.begin(), rows.end());
+  }
+  auto together = state(main, static_cast<int64_t>(lengths.size()) + 1);
+  const float *logits;
+  need(main.context->extend(*together, batchOf(packed, labels, segments),
+                            HYB_LOGITS_ALL, &logits));
+  report("ragged batch, extend",
+         difference(Rows(logits, logits + apart.size()), apart), 1e-4);
+  report("ragged batch, loss",
+         difference(lossOf(main, packed, labels, segments), losses), 1e-4);
+}
+
+void Checker::checkThreadsAndLevels() {
+  Ids ids = someIds(tokens, "threads"), labels = someIds(tokens, "labels");
+  std::vector<hyb_segment> segments = {{tokens / 2, 0},
+                                       {tokens - tokens / 2, 0}};
+  Rows logits = extendIn(main, ids, {tokens / 2, 1});
+  Rows gradient = gradientOf(main, ids, labels, segments);
+  for (int threads : {1, 3}) {
+    Machine other = open(threads);
+    std::string name = std::to_string(threads) + " threads, the same bits";
+    report((name + ", extend").c_str(),
+           difference(extendIn(other, ids, {tokens / 2, 1}), logits), 0);
+    report((name + ", backward").c_str(),
+           difference(gradientOf(other, ids, labels, segments), gradient), 0);
+  }
+  std::optional<CpuLevel> host = hostCpuLevel();
+  for (CpuLevel level : kCpuLevels) {
+    if (!host || level > *host || level == main.model->level())
+      continue;
+    hyb_runtime_options options;
+    hyb_runtime_options_init(&options, sizeof(options));
+    options.cpu_level = cpuLevelName(level);
+    auto runtime = need(Runtime::create(options));
+    if (!Model::open(*runtime, path).ok())
+      continue; // not in the artefact
+    Machine other = open(2, cpuLevelName(level));
+    std::string name = std::string("level ") + cpuLevelName(level);
+    report((name + ", extend").c_str(),
+           difference(extendIn(other, ids, {tokens / 2, 1}), logits), 1e-4);
+    report((name + ", backward").c_str(),
+           difference(gradientOf(other, ids, labels, segments), gradient),
+           1e-3);
+  }
+}
+
+void Checker::checkStates() {
+  constexpr int64_t kDepth = 5;
+  Ids ids = someIds(tokens, "state"), more = someIds(9, "more");
+  double worst = 0;
+  for (int64_t back : {1, 2, 5}) {
+    for (int64_t step : {int64_t(1), int64_t(3), tokens}) {
+      auto rolled = state(main, 1, kDepth);
+      for (int64_t begin = 0; begin < tokens; begin += step)
+        extend(main, *rolled,
+               Ids(ids.begin() + begin,
+                   ids.begin() + std::min(begin + step, tokens)));
+      need(rolled->rollback(*main.context, 0, back));
+      auto fresh = state(main, 1, kDepth);
+      extend(main, *fresh, Ids(ids.begin(), ids.end() - back));
+      worst = std::max(worst, difference(extend(main, *rolled, more),
+                                         extend(main, *fresh, more)));
+    }
+  }
+  report("rollback", worst, 1e-4);
+
+  std::string file = "/tmp/hybrid-state-" + std::to_string(::getpid());
+  worst = 0;
+  for (int64_t at : {int64_t(0), int64_t(1), tokens / 2, tokens}) {
+    auto source = state(main, 2);
+    extend(main, *source, Ids(ids.begin(), ids.begin() + at), HYB_LOGITS_ALL,
+           1);
+    need(source->save(1, file));
+    auto snapshot = need(source->snapshot(1));
+    Rows expected = extend(main, *source, more, HYB_LOGITS_ALL, 1);
+    auto target = state(main, 2);
+    extend(main, *target, more); // what was in the slot before must not show
+    need(target->load(0, file));
+    worst = std::max(worst, difference(extend(main, *target, more), expected));
+    need(target->restore(0, snapshot));
+    worst = std::max(worst, difference(extend(main, *target, more), expected));
+    need(target->reset(0));
+    auto fresh = state(main, 2);
+    worst = std::max(worst, difference(extend(main, *target, more),
+                                       extend(main, *fresh, more)));
+  }
+  std::remove(file.c_str());
+  report("save, load, snapshot, reset", worst, 0);
+}
+
+void Checker::checkBackward() {
+  Ids ids = someIds(2 * tokens, "backward"),
+      labels = someIds(2 * tokens, "labels");
+  labels[1] = kIgnoreLabel;
+  std::vector<hyb_segment> both = {{tokens, 0}, {tokens, 0}},
+                           one = {{tokens, 0}};
+  Rows whole = gradientOf(main, ids, labels, both);
+  report("backward again, the same bits",
+         difference(gradientOf(main, ids, labels, both), whole), 0);
+  auto half = [&](const Ids &all, int64_t part) {
+    return Ids(all.begin() + part * tokens, all.begin() + (part + 1) * tokens);
+  };
+  Rows sum = gradientOf(main, half(ids, 0), half(labels, 0), one);
+  Rows second = gradientOf(main, half(ids, 1), half(labels, 1), one);
+  for (size_t i = 0; i < sum.size(); ++i)
+    sum[i] += second[i];
+  report("backward in parts", difference(sum, whole), 1e-4);
+  Ids none(ids.size(), kIgnoreLabel);
+  Rows zero = gradientOf(main, ids, none, both);
+  report("no labels, no gradient",
+         difference(zero, Rows(zero.size())) > 0 ? INFINITY : 0, 0);
+}
+
+void Checker::checkTraining() {
+  Machine machine = open(2);
+  hyb_trainer_options options;
+  hyb_trainer_options_init(&options, sizeof(options));
+  auto trainer = need(Trainer::create(*machine.context, options));
+  Ids ids = someIds(tokens, "train"), labels(ids.begin() + 1, ids.end());
+  labels.push_back(kIgnoreLabel);
+  std::vector<hyb_segment> segments = {{tokens, 0}};
+  double first = 0, last = 0, weight;
+  for (int step = 0; step < 30; ++step) {
+    need(trainer->accumulate(batchOf(ids, labels, segments), &last, &weight));
+    first = step == 0 ? last : first;
+    hyb_update update;
+    need(trainer->update(1e-2f, &update));
+    failures += update.skipped;
+  }
+  report("loss after training / before", last / first, 0.7);
+}
+
+int Checker::run() {
+  main = open(2);
+  vocabulary = main.model->meta().vocabulary;
+  std::printf("%s, %s, %lld tokens\n", main.model->meta().name.c_str(),
+              cpuLevelName(main.model->level()),
+              static_cast<long long>(tokens));
+  checkLoss();
+  checkSplits();
+  checkRagged();
+  checkThreadsAndLevels();
+  checkStates();
+  checkBackward();
+  checkTraining();
+  return failures ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 2 || argc > 3) {
+    std::fprintf(stderr, "usage: %s ARTEFACT [TOKENS]\n", argv[0]);
+    return 2;
+  }
+  return Checker(argv[1], argc == 3 ? std::atoll(argv[2]) : 70).run();
+}
