@@ -85,13 +85,17 @@ void setFunctionAttributes(llvm::Module &module, Level level) {
   }
 }
 
-void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-              const llvm::TargetLibraryInfoImpl &noLibrary) {
-  // The loops are in vectors already.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
+/// Loops come in vectors, unrolled where that pays and with their invariants
+/// outside; what is left is to clean up addresses. LLVM's default pipeline
+/// gives the same speed in three times the time.
+constexpr llvm::StringLiteral kPasses =
+    "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),"
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
+
+llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     const llvm::TargetLibraryInfoImpl &noLibrary) {
+  llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -103,8 +107,11 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
+  llvm::ModulePassManager passes;
+  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
+    return error;
+  passes.run(module, modules);
+  return llvm::Error::success();
 }
 
 LogicalResult emit(llvm::Module &module, llvm::TargetMachine &machine,
@@ -170,7 +177,8 @@ FailureOr<CompiledCode> hybrid::cpu::compile(ModuleOp module,
   setFunctionAttributes(*llvmModule, level);
   llvm::TargetLibraryInfoImpl noLibrary(machine->getTargetTriple());
   noLibrary.disableAllFunctions();
-  optimize(*llvmModule, *machine, noLibrary);
+  if (llvm::Error error = optimize(*llvmModule, *machine, noLibrary))
+    return module.emitError(llvm::toString(std::move(error)));
 
   if (options.assembly) {
     SmallVector<char> text;
