@@ -8,6 +8,7 @@
 #include "hybrid/Target/CPU/Compile.h"
 
 #include "Link.h"
+#include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
 #include "hybrid/Tile/TileOps.h"
 
@@ -161,8 +162,8 @@ FailureOr<CompiledCode> hybrid::cpu::compile(ModuleOp module,
   CompiledCode code;
   SymbolTable table(**programs);
   for (StringRef symbol : symbols) {
-    auto bytes = table.lookup(symbol)->getAttrOfType<IntegerAttr>(
-        "hybrid.scratch_bytes");
+    auto bytes =
+        table.lookup(symbol)->getAttrOfType<IntegerAttr>(kScratchBytesAttr);
     code.kernels.push_back({symbol.str(), bytes.getInt()});
   }
 

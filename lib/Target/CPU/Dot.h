@@ -26,7 +26,7 @@ struct Dot {
 };
 
 /// Scratch that a product of this shape may need for one panel of b.
-int64_t panelBytes(Level level, int64_t depth);
+int64_t panelBytes(const LevelTraits &traits, int64_t depth);
 
 /// Makes the functions that products call: one per shape and static strides, so
 /// that a program with many equal products stays small.
@@ -34,7 +34,8 @@ class DotFunctions {
 public:
   explicit DotFunctions(mlir::ModuleOp module) : module(module) {}
 
-  /// `panel` is scratch of `panelBytes`.
+  /// `panel` is scratch of `panelBytes`. Threads that share the work do so in
+  /// place, a small block of the result each, without a function.
   void call(CodeBuilder &b, Dot dot, mlir::Value panel);
 
 private:

@@ -12,6 +12,7 @@
 
 #include "LowerPrograms.h"
 
+#include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -29,17 +30,19 @@ using namespace hybrid::cpu;
 /// struct hyb_view { void *base; int64_t sizes[4]; int64_t strides[4]; };
 constexpr int64_t kViewBytes = 72, kSizesOffset = 8, kStridesOffset = 40;
 
-ProgramLowering::ProgramLowering(tile::ProgramOp program, Level level,
-                                 DotFunctions &dots)
-    : program(program), dots(dots), placement(program, level), builder(program),
-      b(program.getLoc(), builder, level) {}
+ProgramLowering::ProgramLowering(tile::ProgramOp program,
+                                 const LevelTraits &traits, DotFunctions &dots)
+    : program(program), dots(dots), placement(program, traits),
+      builder(program), b(program.getLoc(), builder, traits) {}
 
 LogicalResult ProgramLowering::run() {
+  if (b.getTraits().isShared())
+    return runShared();
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
   auto type =
       b.getFunctionType({pointer, pointer, b.getI64Type(), pointer}, {});
   auto function = func::FuncOp::create(b, program.getSymName(), type);
-  function->setAttr("hybrid.scratch_bytes",
+  function->setAttr(kScratchBytesAttr,
                     b.getI64IntegerAttr(placement.getScratchBytes()));
   function.setArgAttr(3, LLVM::LLVMDialect::getNoAliasAttrName(),
                       b.getUnitAttr());
@@ -48,6 +51,35 @@ LogicalResult ProgramLowering::run() {
   scratch = entry->getArgument(3);
   readViews(entry->getArgument(0));
   if (failed(lowerGrid(entry->getArgument(1), entry->getArgument(2))))
+    return failure();
+  func::ReturnOp::create(b);
+  return success();
+}
+
+LogicalResult ProgramLowering::runShared() {
+  MLIRContext *context = b.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  auto function = func::FuncOp::create(
+      b, program.getSymName(), b.getFunctionType({pointer, pointer}, {}));
+  function->setAttr(kScratchBytesAttr,
+                    b.getI64IntegerAttr(placement.getScratchBytes()));
+  constexpr unsigned kSharedSpace = 3;
+  auto shared = LLVM::GlobalOp::create(
+      b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+      LLVM::Linkage::External, (program.getSymName() + "_scratch").str(),
+      Attribute(), /*alignment=*/64, kSharedSpace);
+  Block *entry = function.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  auto special = [&](StringRef name) -> Value {
+    Value number = b.intrinsic(name, b.getI32Type());
+    return arith::ExtUIOp::create(b, b.getI64Type(), number);
+  };
+  b.setThread(special("llvm.nvvm.read.ptx.sreg.tid.x"));
+  Value task = special("llvm.nvvm.read.ptx.sreg.ctaid.x");
+  scratch = LLVM::AddrSpaceCastOp::create(b, pointer,
+                                          LLVM::AddressOfOp::create(b, shared));
+  readViews(entry->getArgument(0));
+  if (failed(lowerGrid(entry->getArgument(1), task)))
     return failure();
   func::ReturnOp::create(b);
   return success();
@@ -154,6 +186,7 @@ LogicalResult ProgramLowering::lower(Operation *op) {
       .Case<tile::StoreScalarOp>([&](tile::StoreScalarOp store) {
         Place place = placeInView(store.getView(), store.getIndices(), {}, {});
         b.store(scalar(store.getValue()), place.addressOf(b, {}));
+        b.barrier();
         return success();
       })
       .Case<tile::LoadOp>([&](auto load) { return lowerLoad(load), success(); })
@@ -290,6 +323,27 @@ LogicalResult ProgramLowering::lowerIf(scf::IfOp branch) {
 // Passes
 //===----------------------------------------------------------------------===//
 
+FailureOr<unsigned> hybrid::cpu::lowerPrograms(ModuleOp module,
+                                               const LevelTraits &traits) {
+  DotFunctions dots(module);
+  unsigned count = 0;
+  for (auto program :
+       llvm::make_early_inc_range(module.getOps<tile::ProgramOp>())) {
+    // Names are for schedules; scalar copies of named ops leave the program.
+    program.walk([](Operation *op) {
+      op->removeDiscardableAttr(tile::TileDialect::kNameAttr);
+    });
+    if (failed(ProgramLowering(program, traits, dots).run()))
+      return failure();
+    program.erase();
+    ++count;
+  }
+  for (auto schedule :
+       llvm::make_early_inc_range(module.getOps<tile::ScheduleOp>()))
+    schedule.erase();
+  return count;
+}
+
 namespace {
 
 struct LowerProgramsPass
@@ -303,21 +357,11 @@ struct LowerProgramsPass
           << level << "'; use x86-64, x86-64-v3 or x86-64-v4";
       return signalPassFailure();
     }
-    DotFunctions dots(getOperation());
-    for (auto program :
-         llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>())) {
-      // Names are for schedules; scalar copies of named ops leave the program.
-      program.walk([](Operation *op) {
-        op->removeDiscardableAttr(tile::TileDialect::kNameAttr);
-      });
-      if (failed(ProgramLowering(program, *wanted, dots).run()))
-        return signalPassFailure();
-      program.erase();
-      ++lowered;
-    }
-    for (auto schedule :
-         llvm::make_early_inc_range(getOperation().getOps<tile::ScheduleOp>()))
-      schedule.erase();
+    FailureOr<unsigned> count =
+        lowerPrograms(getOperation(), traitsOf(*wanted));
+    if (failed(count))
+      return signalPassFailure();
+    lowered += *count;
   }
 };
 
@@ -326,7 +370,7 @@ struct AnnotatePlacementPass
   void runOnOperation() override {
     Builder builder(&getContext());
     for (auto program : getOperation().getOps<tile::ProgramOp>()) {
-      Placement placement(program, Level::V4);
+      Placement placement(program, traitsOf(Level::V4));
       auto describe = [&](Value tile) -> Attribute {
         Home home = placement.homeOf(tile);
         std::string text = nameOf(home).str();

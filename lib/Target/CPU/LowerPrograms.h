@@ -21,7 +21,8 @@ namespace hybrid::cpu {
 /// Turns one program into one function of the kernel border.
 class ProgramLowering {
 public:
-  ProgramLowering(tile::ProgramOp program, Level level, DotFunctions &dots);
+  ProgramLowering(tile::ProgramOp program, const LevelTraits &traits,
+                  DotFunctions &dots);
 
   mlir::LogicalResult run();
 
@@ -34,6 +35,9 @@ private:
   };
 
   // Frame.
+  /// The kernel on a GPU: one block of threads per task, scratch in shared
+  /// memory.
+  mlir::LogicalResult runShared();
   void readViews(mlir::Value views);
   mlir::LogicalResult lowerGrid(mlir::Value grid, mlir::Value task);
   mlir::LogicalResult lowerOrdered(unsigned dim, mlir::Value grid);

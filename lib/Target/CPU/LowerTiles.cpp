@@ -179,19 +179,28 @@ void ProgramLowering::lowerPrefixSum(tile::PrefixSumOp prefix) {
   Place box = sums.reshape({outer, steps, inner});
   box.strides = Place::rowMajor({outer, steps, inner});
   bool reverse = prefix.getReverse();
-  b.loop(0, outer, 1, [&](Value block) {
-    b.forEachVector(inner, [&](Int start, int64_t width) {
-      Value zero = b.zero(b.widened(box.element, width));
-      b.loop(0, steps, 1, zero, [&](Value step, ValueRange carried) {
-        Int at = reverse ? Int(arith::SubIOp::create(b, b.i64(steps - 1), step))
-                         : Int(step);
-        Value address = box.addressOf(b, {block, at, start});
-        Value sum = arith::AddFOp::create(b, carried[0],
-                                          b.load(zero.getType(), address));
-        b.store(sum, address);
-        return SmallVector<Value>{sum};
-      });
+  auto scan = [&](Value block, Int start, int64_t width) {
+    Value zero = b.zero(b.widened(box.element, width));
+    b.loop(0, steps, 1, zero, [&](Value step, ValueRange carried) {
+      Int at = reverse ? Int(arith::SubIOp::create(b, b.i64(steps - 1), step))
+                       : Int(step);
+      Value address = box.addressOf(b, {block, at, start});
+      Value sum =
+          arith::AddFOp::create(b, carried[0], b.load(zero.getType(), address));
+      b.store(sum, address);
+      return SmallVector<Value>{sum};
     });
+  };
+  if (b.getTraits().isShared()) {
+    b.share(outer * inner, [&](Value line) {
+      SmallVector<Value> at = b.digits(line, {outer, inner});
+      scan(at[0], at[1], 1);
+    });
+    return;
+  }
+  b.loop(0, outer, 1, [&](Value block) {
+    b.forEachVector(
+        inner, [&](Int start, int64_t width) { scan(block, start, width); });
   });
 }
 
@@ -229,6 +238,22 @@ void ProgramLowering::lowerInverse(tile::UnitLowerInverseOp inverse) {
       start += width;
     }
   };
+  Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1.0));
+  if (b.getTraits().isShared()) {
+    // A column of the inverse depends on no other column.
+    b.share(size, [&](Value column) {
+      b.loop(0, size, 1, [&](Value row) {
+        emitRow(row, column, {1});
+        Value diagonal =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, column);
+        auto branch = scf::IfOp::create(b, diagonal, /*withElseRegion=*/false);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(branch.thenBlock()->getTerminator());
+        b.store(one, result.addressOf(b, {row, row}));
+      });
+    });
+    return;
+  }
   b.loop(0, size, 1, [&](Value row) {
     int64_t block = kVectors * lanes, full = size / block * block;
     SmallVector<int64_t> widths(kVectors, lanes);
@@ -238,7 +263,6 @@ void ProgramLowering::lowerInverse(tile::UnitLowerInverseOp inverse) {
     b.forEachVector(size - full, [&](Int column, int64_t width) {
       emitRow(row, b.add(column, full), width);
     });
-    Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1.0));
     b.store(one, result.addressOf(b, {row, row}));
   });
 }

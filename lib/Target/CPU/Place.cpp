@@ -96,12 +96,21 @@ void hybrid::cpu::copyTransposed(CodeBuilder &b, const Place &from,
                                  const Place &to) {
   int64_t lanes = b.getTraits().lanes;
   int64_t rows = to.shape[0], columns = to.shape[1];
+  auto copyElement = [&](Int row, Int column) {
+    b.store(b.load(from.element, from.addressOf(b, {row, column})),
+            to.addressOf(b, {row, column}));
+  };
+  if (b.getTraits().isShared()) {
+    b.share(rows * columns, [&](Value element) {
+      SmallVector<Value> at = b.digits(element, {rows, columns});
+      copyElement(at[0], at[1]);
+    });
+    return;
+  }
   auto copyElements = [&](int64_t firstRow, int64_t firstColumn) {
     b.loop(firstRow, rows, 1, [&](Value row) {
-      b.loop(firstColumn, columns, 1, [&](Value column) {
-        b.store(b.load(from.element, from.addressOf(b, {row, column})),
-                to.addressOf(b, {row, column}));
-      });
+      b.loop(firstColumn, columns, 1,
+             [&](Value column) { copyElement(row, column); });
     });
   };
   if (!from.strides[0].is(1) || !to.strides[1].is(1) || rows < lanes ||

@@ -90,8 +90,8 @@ static bool writesMemory(Operation *op) {
              tile::StoreRowsOp>(op);
 }
 
-Placement::Placement(tile::ProgramOp program, Level level)
-    : program(program), level(level) {
+Placement::Placement(tile::ProgramOp program, const LevelTraits &traits)
+    : program(program), traits(traits) {
   number(program.getBlock());
   chooseHomes();
   createStorages();
@@ -319,7 +319,7 @@ void Placement::createStorages() {
   for (Operation *op : ops)
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
       int64_t depth = shapeOf(dot.getA())[dot.getTransposeA() ? 0 : 1];
-      workspaces[op] = addStorage(panelBytes(level, depth), begins.lookup(op),
+      workspaces[op] = addStorage(panelBytes(traits, depth), begins.lookup(op),
                                   begins.lookup(op));
     }
 }

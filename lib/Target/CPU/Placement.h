@@ -36,7 +36,7 @@ llvm::StringRef nameOf(Home home);
 /// carries take over the buffer of an operand that ends there.
 class Placement {
 public:
-  Placement(tile::ProgramOp program, Level level);
+  Placement(tile::ProgramOp program, const LevelTraits &traits);
 
   Home homeOf(mlir::Value tile) const { return homes.lookup(tile); }
   /// In bytes from the start of scratch; of a Buffer or an InView tile.
@@ -94,7 +94,7 @@ private:
   void assignOffsets();
 
   tile::ProgramOp program;
-  Level level;
+  LevelTraits traits;
   llvm::DenseMap<mlir::Value, Home> homes;
   /// In the order of the program, so that the layout is a function of it.
   llvm::SmallVector<mlir::Value> tiles;

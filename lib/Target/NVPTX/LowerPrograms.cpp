@@ -1,0 +1,35 @@
+//===- LowerPrograms.cpp - programs that a block of threads shares -*- C++
+//-*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Target/CPU/Lower.h"
+#include "hybrid/Target/NVPTX/Compile.h"
+#include "hybrid/Target/NVPTX/Passes.h"
+
+namespace hybrid {
+#define GEN_PASS_DEF_HYBRIDNVPTXLOWERPROGRAMS
+#include "hybrid/Target/NVPTX/Passes.h.inc"
+} // namespace hybrid
+
+using namespace mlir;
+using namespace hybrid;
+
+namespace {
+
+struct LowerPrograms
+    : hybrid::impl::HybridNVPTXLowerProgramsBase<LowerPrograms> {
+  void runOnOperation() override {
+    // Scalars, and blocks of 4 x 4 results per thread.
+    cpu::LevelTraits traits{"nvptx", 1, 4, 4, nvptx::kThreads};
+    FailureOr<unsigned> count = cpu::lowerPrograms(getOperation(), traits);
+    if (failed(count))
+      return signalPassFailure();
+    lowered += *count;
+  }
+};
+
+} // namespace
