@@ -1,8 +1,8 @@
 // The demo with gated linear attention in place of Gated DeltaNet.
-hybrid.model @demo_gla vocab(256) width(192) layers(8) tied trained(512) {
+hybrid.model @demo_gla vocab(256) width(128) layers(4) tied trained(256) {
   hybrid.mix ratio(3 : 1) {
-    hybrid.gla heads(3) head_dim(32) value_dim(64)
-    hybrid.softmax heads(3) head_dim(64) position(nope)
+    hybrid.gla heads(4) head_dim(32) value_dim(32)
+    hybrid.softmax heads(4) head_dim(32) position(nope)
   }
-  hybrid.mlp swiglu(256)
+  hybrid.mlp swiglu(384)
 }
