@@ -12,17 +12,21 @@ using namespace hybrid;
 
 static const MixerRow rows[] = {
     // Yang et al., arXiv 2312.06635; the published layer has no convolution.
-    {/*name=*/"gla", /*title=*/"gated linear attention", UpdateRule::additive,
-     DecayKind::channel, GateKind::log_sigmoid,
+    {/*name=*/"gla", UpdateRule::additive, DecayKind::channel,
+     GateKind::log_sigmoid,
      /*gateNormalizer=*/16.0, /*gateRank=*/16, /*gateBias=*/0.0,
      /*writeStrength=*/false, /*qkNorm=*/std::nullopt, /*conv=*/0,
      /*silu=*/false, OutputStage::norm_gate},
     // Yang et al., arXiv 2412.06464; A and dt are drawn as in Mamba-2.
-    {/*name=*/"gdn", /*title=*/"gated DeltaNet", UpdateRule::delta,
-     DecayKind::scalar, GateKind::softplus,
+    {/*name=*/"gdn", UpdateRule::delta, DecayKind::scalar, GateKind::softplus,
      /*gateNormalizer=*/1.0, /*gateRank=*/0, /*gateBias=*/std::nullopt,
      /*writeStrength=*/true, /*qkNorm=*/NormKind::l2, /*conv=*/4,
      /*silu=*/true, OutputStage::norm_gate},
+    // Yang et al., arXiv 2406.06484; the published layer has no output gate.
+    {/*name=*/"delta_net", UpdateRule::delta, DecayKind::none, GateKind::none,
+     /*gateNormalizer=*/1.0, /*gateRank=*/0, /*gateBias=*/std::nullopt,
+     /*writeStrength=*/true, /*qkNorm=*/NormKind::l2, /*conv=*/4,
+     /*silu=*/true, OutputStage::norm},
 };
 
 ArrayRef<MixerRow> hybrid::getMixerRows() { return rows; }

@@ -433,8 +433,8 @@ LogicalResult SoftmaxOp::verify() {
   return verifyLogitScale(*this);
 }
 
-/// What every named recurrence has in common.
-static LogicalResult verifyRecurrent(RecurrentMixerInterface op) {
+LogicalResult hybrid::verifyRecurrentMixer(Operation *operation) {
+  auto op = cast<RecurrentMixerInterface>(operation);
   if (failed(verifyCount(op, "heads", op.getHeads(), 1, kMaxHeads)) ||
       failed(verifyChannels(op, "head_dim", op.getHeadDim(), kMaxHeadDim)))
     return failure();
@@ -448,8 +448,6 @@ static LogicalResult verifyRecurrent(RecurrentMixerInterface op) {
 }
 
 LogicalResult GlaOp::verify() {
-  if (failed(verifyRecurrent(cast<RecurrentMixerInterface>(getOperation()))))
-    return failure();
   if (getGateNormalizer() && !(*getGateNormalizer() > 0.0))
     return emitOpError() << "gate_normalizer is "
                          << formatNumber(*getGateNormalizer())
@@ -458,10 +456,6 @@ LogicalResult GlaOp::verify() {
   if (getGateRank())
     return verifyCount(*this, "gate_rank", *getGateRank(), 1, kMaxWidth);
   return success();
-}
-
-LogicalResult GdnOp::verify() {
-  return verifyRecurrent(cast<RecurrentMixerInterface>(getOperation()));
 }
 
 //===----------------------------------------------------------------------===//

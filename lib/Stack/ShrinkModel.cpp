@@ -33,7 +33,7 @@ public:
       llvm::TypeSwitch<Operation *>(op)
           .Case([&](SoftmaxOp softmax) { shrinkSoftmax(softmax); })
           .Case([&](SwlaOp swla) { shrinkHistory(swla); })
-          .Case<GlaOp, GdnOp>([&](auto mixer) { shrinkRecurrent(mixer); })
+          .Case([&](RecurrentMixerInterface mixer) { shrinkRecurrent(mixer); })
           .Case([&](MlpOp mlp) {
             mlp.setChannels(std::min(mlp.getChannels(), kChannels));
           });
@@ -90,7 +90,7 @@ private:
     op.setWindow(op.getStride() * open);
   }
 
-  template <typename MixerOp> void shrinkRecurrent(MixerOp op) {
+  void shrinkRecurrent(RecurrentMixerInterface op) {
     int64_t headDim = std::min(op.getHeadDim(), kHeadDim);
     if (op.getValueDim()) {
       int64_t scaled = *op.getValueDim() * headDim / op.getHeadDim();

@@ -17,6 +17,11 @@ hybrid.stack @m vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0.02) {
         decay(channel) gate(log_sigmoid) gate_normalizer(16) gate_rank(8)
         beta(0) conv(0) output(plain) gate_bias(0) window(8) stride(2)
   }
+  hybrid.layer 3 {
+    hybrid.recurrent "delta_net" heads(2) head_dim(16) value_dim(16)
+        update(delta) decay(none) gate(none) gate_normalizer(1) gate_rank(0)
+        beta(1) qk_norm(l2) conv(0) silu output(norm)
+  }
 }
 
 // TRN-06: gates' biases, A_log and dt_bias have no weight decay; matrices do.
@@ -73,6 +78,12 @@ hybrid.stack @m vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0.02) {
 // CHECK:         %[[O2:.+]] = hybrid.recurrence additive {{.*}} window 8 stride 2 :
 // CHECK-NEXT:    %[[O2J:.+]] = hybrid.reshape %[[O2]]
 // CHECK-NEXT:    hybrid.product %[[O2J]]
+
+// No decay, and SiLU without a convolution in front of it.
+// CHECK:         %[[Q3:.+]] = hybrid.product
+// CHECK-NEXT:    %[[S3:.+]] = hybrid.silu %[[Q3]]
+// CHECK:         %[[B3:.+]] = hybrid.sigmoid
+// CHECK-NEXT:    hybrid.recurrence delta %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} beta(%[[B3]]) scale 2.500000e-01 :
 
 // States: one matrix per head, one per open window, and the convolution's rows.
 // CHECK-LABEL: func.func @extend(

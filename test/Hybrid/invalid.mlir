@@ -594,6 +594,13 @@ hybrid.model @gate_rank vocab(256) width(64) layers(2) {
 
 // -----
 
+hybrid.model @delta_net vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{'hybrid.delta_net' op head_dim 20 is not supported; write a multiple of 8 from 8 to 256}}
+  hybrid.delta_net heads(2) head_dim(20)
+}
+
+// -----
+
 hybrid.model @mlp vocab(256) width(64) layers(2) {
   hybrid.gla heads(2) head_dim(32)
   // expected-error @+1 {{'hybrid.mlp' op channels 100 is not supported; write a multiple of 8 from 8 to 1048576}}

@@ -97,3 +97,9 @@ hybrid.model @gdn vocab(256) width(256) layers(2) {
   hybrid.gdn heads(6) head_dim(64) value_dim(128) conv(off) output(gate)
       gate_bias(-4.5) negative_eigenvalues
 }
+
+// CHECK-LABEL: hybrid.model @delta_net
+hybrid.model @delta_net vocab(256) width(256) layers(2) {
+  // CHECK-NEXT: hybrid.delta_net heads(8) head_dim(64) conv(off) output(norm_gate){{$}}
+  hybrid.delta_net heads(8) head_dim(64) conv(off) output(norm_gate)
+}

@@ -44,8 +44,12 @@ hybrid.model @own_length vocab(512) width(64) layers(1) trained(256) {
 // CHECK: hybrid.recurrent "gla" heads(2) head_dim(16) value_dim(32) update(additive) decay(channel) gate(log_sigmoid) gate_normalizer(8) gate_rank(4) beta(0) conv(3) silu output(plain) gate_bias(5) window(8) stride(4)
 // CHECK: hybrid.recurrent "gla" heads(2) head_dim(16) value_dim(16) update(additive) decay(channel) gate(log_sigmoid) gate_normalizer(16) gate_rank(16) beta(0) conv(0) output(norm_gate) gate_bias(0){{$}}
 // CHECK: hybrid.recurrent "gdn" heads(2) head_dim(16) value_dim(32) update(delta) decay(scalar) gate(softplus) gate_normalizer(1) gate_rank(0) beta(2) qk_norm(l2) conv(0) silu output(gate) gate_bias(-4.5){{$}}
-hybrid.model @rows vocab(256) width(64) layers(3) {
-  hybrid.layers ["a", "b", "c"] {
+// CHECK: hybrid.recurrent "delta_net" heads(2) head_dim(16) value_dim(16) update(delta) decay(none) gate(none) gate_normalizer(1) gate_rank(0) beta(1) qk_norm(l2) conv(4) silu output(norm){{$}}
+hybrid.model @rows vocab(256) width(64) layers(4) {
+  hybrid.layers ["a", "b", "c", "d"] {
+    hybrid.named "d" {
+      hybrid.delta_net heads(2) head_dim(16)
+    }
     hybrid.named "a" {
       hybrid.swla window(8) stride(4) {
         hybrid.gla heads(2) head_dim(16) value_dim(32) conv(3) output(plain) gate_normalizer(8) gate_rank(4) gate_bias(5)

@@ -32,6 +32,8 @@
 namespace hybrid {
 class LayerOp;
 class MlpOp;
+/// What holds for every named recurrence: the verifier of its interface.
+llvm::LogicalResult verifyRecurrentMixer(mlir::Operation *op);
 } // namespace hybrid
 
 #include "hybrid/Hybrid/MixerInterfaces.h.inc"

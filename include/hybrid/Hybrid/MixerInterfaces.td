@@ -39,7 +39,14 @@ def Hybrid_RecurrentMixerInterface
     table (`Mixers.h`), and each answer here replaces a default of that row.
     An operation has only the attributes that its row gives a meaning.
   }];
+  let verify = [{ return ::hybrid::verifyRecurrentMixer($_op); }];
   let methods = [
+    InterfaceMethod<"Changes the number of heads.", "void", "setHeads",
+                    (ins "int64_t":$heads)>,
+    InterfaceMethod<"Changes the key channels per head.", "void", "setHeadDim",
+                    (ins "int64_t":$dim)>,
+    InterfaceMethod<"Changes the value channels per head.", "void",
+                    "setValueDim", (ins "std::optional<int64_t>":$dim)>,
     InterfaceMethod<"Width of the short convolution, 0 for none.",
                     "std::optional<int64_t>", "getConv", (ins), [{}],
                     [{ return std::nullopt; }]>,

@@ -25,7 +25,6 @@ namespace hybrid {
 /// head_dim^(-1/2).
 struct MixerRow {
   llvm::StringLiteral name;  // mnemonic of its operation in SpecOps.td
-  llvm::StringLiteral title; // what papers call it
   UpdateRule update;
   DecayKind decay;
   GateKind gate;

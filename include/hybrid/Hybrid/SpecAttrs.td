@@ -66,7 +66,7 @@ def Hybrid_LogitScaleKindAttr
 
 def Hybrid_DecayKind : Hybrid_Word<"DecayKind",
     "what a state is multiplied by before a token writes",
-    ["none", "constant", "scalar", "channel"]>;
+    ["none", "scalar", "channel"]>;
 def Hybrid_DecayKindAttr : Hybrid_WordAttr<Hybrid_DecayKind, "decay">;
 
 def Hybrid_GateKind : Hybrid_Word<"GateKind",

@@ -327,7 +327,7 @@ def Hybrid_SoftmaxOp : Hybrid_SpecOp<"softmax",
 /// A mixer of the recurrence family. Its mnemonic is its row in Mixers.h; what
 /// the row says nothing about is not an attribute of it.
 class Hybrid_RecurrentMixerOp<string mnemonic, dag extraAttributes>
-    : Hybrid_SpecOp<mnemonic, [Hybrid_MixerParents,
+    : Hybrid_Op<mnemonic, [Hybrid_MixerParents,
         Hybrid_MixerInterface,
         Hybrid_RecurrentMixerInterface]> {
   let arguments = !con((ins Hybrid_Count:$heads, Hybrid_Count:$head_dim,
@@ -339,6 +339,7 @@ def Hybrid_GlaOp : Hybrid_RecurrentMixerOp<"gla",
     (ins OptionalAttr<Hybrid_Number>:$gate_normalizer,
          OptionalAttr<Hybrid_Count>:$gate_rank,
          OptionalAttr<Hybrid_Number>:$gate_bias)> {
+  let hasVerifier = 1;
   let summary = "gated linear attention";
   let description = [{
     ```
@@ -421,6 +422,45 @@ def Hybrid_GdnOp : Hybrid_RecurrentMixerOp<"gdn",
     oilist(`value_dim` `(` $value_dim `)` | `conv` `(` custom<Conv>($conv) `)`
       | `output` `(` custom<Word>($output) `)`
       | `gate_bias` `(` custom<Number>($gate_bias) `)`
+      | `negative_eigenvalues` $negative_eigenvalues)
+    attr-dict
+  }];
+}
+
+def Hybrid_DeltaNetOp : Hybrid_RecurrentMixerOp<"delta_net",
+    (ins UnitAttr:$negative_eigenvalues)> {
+  let summary = "DeltaNet";
+  let description = [{
+    ```
+    u_t = β_t (v_t − S_{t−1}ᵀ k_t),   S_t = S_{t−1} + k_t u_tᵀ
+    o_t = head_dim^(−1/2) · S_tᵀ q_t,   β_t = σ(W_b x_t)
+    y = W_o rms_norm(o)
+    ```
+
+    Gated DeltaNet without the decay: nothing is forgotten but what a key writes
+    over. q and k have length 1.
+
+    | clause | meaning | default |
+    |---|---|---|
+    | `heads(n)` | heads | required |
+    | `head_dim(n)` | key channels per head, a multiple of 8 up to 256 | required |
+    | `value_dim(n)` | value channels per head, a multiple of 8 up to 512 | `head_dim` |
+    | `conv(n)`, `conv(off)` | causal depthwise convolution of width n and SiLU on q, k and v; `off` leaves the SiLU | 4 |
+    | `output(norm)` | before W_o: `plain`, `norm`, `gate` or `norm_gate` | `norm` |
+    | `negative_eigenvalues` | β_t = 2 σ(W_b x_t) | off |
+
+    Example, from `test/Hybrid/ops.mlir`:
+
+    ```mlir
+    hybrid.delta_net heads(8) head_dim(64) conv(off) output(norm_gate)
+    ```
+
+    Source: Yang et al., arXiv 2406.06484.
+  }];
+  let assemblyFormat = [{
+    `heads` `(` $heads `)` `head_dim` `(` $head_dim `)`
+    oilist(`value_dim` `(` $value_dim `)` | `conv` `(` custom<Conv>($conv) `)`
+      | `output` `(` custom<Word>($output) `)`
       | `negative_eigenvalues` $negative_eigenvalues)
     attr-dict
   }];
