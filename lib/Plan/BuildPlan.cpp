@@ -379,9 +379,12 @@ static PlanConstraint constraintOf(Attribute guard) {
 
 LogicalResult EntryPlanner::addAlternatives(AlternativesOp op,
                                             ArrayRef<PlanConstraint> guard) {
-  auto isDispatch = [](Operation &nested) { return isa<DispatchOp>(nested); };
+  auto isLaunch = [](Operation &nested) {
+    return isa<DispatchOp, AlternativesOp>(nested);
+  };
   bool single = llvm::all_of(op.getAlgorithms(), [&](Region &region) {
-    return llvm::count_if(region.front(), isDispatch) == 1;
+    return llvm::count_if(region.front(), isLaunch) == 1 &&
+           !region.front().getOps<DispatchOp>().empty();
   });
   // One launch each: the runtime takes the first whose guard holds.
   if (single) {

@@ -71,13 +71,37 @@ static llvm::Expected<uint64_t> bytesOf(const PlanBuffer &buffer,
 // One entry
 //===----------------------------------------------------------------------===//
 
+/// The alternative of `launch` that runs at these capacities, as the runtime
+/// chooses it; null when none does.
+static const PlanAlternative *choose(const PlanLaunch &launch,
+                                     const SymbolValues &symbols) {
+  for (const PlanAlternative &alternative : launch.alternatives)
+    if (llvm::all_of(alternative.guard, [&](PlanConstraint constraint) {
+          std::optional<int64_t> value = evaluate(constraint, symbols);
+          return value && *value >= 0;
+        }))
+      return &alternative;
+  return nullptr;
+}
+
 llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
                                                const PlanEntry &entry,
                                                const SymbolValues &symbols) {
   EntryMemory memory;
+  std::vector<bool> used(entry.buffers.size());
+  for (const PlanLaunch &launch : entry.launches)
+    if (const PlanAlternative *chosen = choose(launch, symbols)) {
+      ++memory.launches;
+      memory.scratch = std::max(memory.scratch, plan.kernels[chosen->kernel].scratch);
+      for (const PlanView &view : chosen->views)
+        used[view.buffer] = true;
+    }
+
   std::vector<hyb::ArenaBuffer> arena;
   llvm::MapVector<int, uint64_t> bound;
-  for (const PlanBuffer &buffer : entry.buffers) {
+  for (auto [index, buffer] : llvm::enumerate(entry.buffers)) {
+    if (!used[index])
+      continue;
     llvm::Expected<uint64_t> bytes = bytesOf(buffer, symbols);
     if (!bytes)
       return bytes.takeError();
@@ -99,10 +123,6 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
   llvm::sort(memory.buffers, [](const auto &a, const auto &b) {
     return std::make_pair(b.bytes, a.buffer) < std::make_pair(a.bytes, b.buffer);
   });
-  for (const PlanLaunch &launch : entry.launches)
-    for (const PlanAlternative &alternative : launch.alternatives)
-      memory.scratch =
-          std::max(memory.scratch, plan.kernels[alternative.kernel].scratch);
   return memory;
 }
 
@@ -122,9 +142,36 @@ static std::string formatBytes(uint64_t bytes) {
   return text;
 }
 
+static void printLine(llvm::raw_ostream &os, StringRef what, uint64_t bytes,
+                      const Twine &note = "") {
+  os << llvm::format("  %-14s %12s", what.str().c_str(), formatBytes(bytes).c_str());
+  if (!note.isTriviallyEmpty())
+    os << "  " << note;
+  os << "\n";
+}
+
+static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
+                       const EntryMemory &memory) {
+  static constexpr size_t shownBuffers = 8;
+  os << "\n" << entry.name << ": " << memory.launches << " launches\n";
+  printLine(os, "arena", memory.arena,
+            "(" + Twine(formatBytes(memory.withoutReuse)) + " without reuse)");
+  for (auto [kind, bytes] : memory.bound)
+    printLine(os, stringifyBufferKind(kind), bytes);
+  uint64_t total = memory.arena;
+  for (auto [kind, bytes] : memory.bound)
+    total += bytes;
+  printLine(os, "total", total);
+  os << "  largest of the arena:\n";
+  for (const EntryMemory::Buffer &buffer :
+       llvm::ArrayRef(memory.buffers).take_front(shownBuffers))
+    os << llvm::format("    %12s", formatBytes(buffer.bytes).c_str()) << "  "
+       << buffer.buffer->name << ", launches " << buffer.buffer->first << " to "
+       << buffer.buffer->last << "\n";
+}
+
 llvm::Error hybrid::printMemoryPlan(const Plan &plan, const SymbolValues &symbols,
                                     llvm::raw_ostream &os) {
-  static constexpr size_t shownBuffers = 8;
   os << "memory plan for";
   for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
     os << " " << stringifyCallSymbol(static_cast<CallSymbol>(symbol)) << "="
@@ -134,20 +181,7 @@ llvm::Error hybrid::printMemoryPlan(const Plan &plan, const SymbolValues &symbol
     llvm::Expected<EntryMemory> memory = planMemory(plan, entry, symbols);
     if (!memory)
       return memory.takeError();
-    os << "\n" << entry.name << ": " << entry.launches.size() << " launches\n"
-       << llvm::format("  arena    %12s", formatBytes(memory->arena).c_str())
-       << "  (" << formatBytes(memory->withoutReuse) << " without reuse)\n"
-       << llvm::format("  scratch  %12s", formatBytes(memory->scratch).c_str())
-       << "  per thread\n";
-    for (auto [kind, bytes] : memory->bound)
-      os << llvm::format("  %-14s %6s", stringifyBufferKind(kind).str().c_str(),
-                         formatBytes(bytes).c_str())
-         << "\n";
-    for (const EntryMemory::Buffer &buffer :
-         llvm::ArrayRef(memory->buffers).take_front(shownBuffers))
-      os << llvm::format("    %10s", formatBytes(buffer.bytes).c_str()) << "  "
-         << buffer.buffer->name << "  launches " << buffer.buffer->first << "-"
-         << buffer.buffer->last << "\n";
+    printEntry(os, entry, *memory);
   }
   return llvm::Error::success();
 }

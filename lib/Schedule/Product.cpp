@@ -13,9 +13,10 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// Rows per tile: of whole sequences, and of a decoding step, where reading the
-/// matrix is all that costs.
-static constexpr int64_t manyRows = 64, fewRows = 4;
+/// Calls of at most this many rows are decoding steps, where reading the matrix
+/// is all that costs.
+static constexpr int64_t fewRows = tile::ProductShape::kFewRows;
+static const int64_t manyRows = tile::ProductShape().rowTile;
 
 static tile::ProductShape shapeOf(ProductOp op) {
   auto a = cast<RankedTensorType>(op.getA().getType());

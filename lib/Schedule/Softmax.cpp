@@ -12,10 +12,9 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// With fewer heads than this a single sequence would leave processors idle, so
-/// the keys of a long cache are split as well.
-static constexpr int64_t headsEnough = 4;
-static constexpr int64_t splitContext = 2048;
+/// With fewer heads than this a decoding step of a few rows would leave
+/// processors idle, so the keys of a long cache are split as well.
+static constexpr int64_t headsEnough = 4, splitRows = 4, splitContext = 2048;
 
 template <typename Op> static tile::SoftmaxShape shapeOf(Op op) {
   tile::SoftmaxShape shape;
@@ -137,13 +136,20 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
     return SmallVector<Value>(combined->getResults());
   };
   scheduler.chose(op, "HYB-S104",
-                  "keys in " + Twine(shape.splits) + " ranges from a context of " +
-                      Twine(splitContext),
+                  "up to " + Twine(splitRows) + " rows keys in " +
+                      Twine(shape.splits) + " ranges from a context of " +
+                      Twine(splitContext) + ", else " + tilesOf(shape),
                   Twine(shape.heads) + " heads alone leave processors idle");
   // The caches are replaced above; what is left to choose is the output.
-  ValueRange o = scheduler.either(
-      builder, loc, op.getO().getType(),
-      getSymbolExpr(CallSymbol::context, context) - splitContext, split, whole);
+  Type type = op.getO().getType();
+  AffineExpr rows = getSymbolExpr(CallSymbol::tokens, context);
+  AffineExpr capacity = getSymbolExpr(CallSymbol::context, context);
+  auto fewRows = [&](OpBuilder &builder) {
+    return SmallVector<Value>(scheduler.either(
+        builder, loc, type, capacity - splitContext, split, whole));
+  };
+  ValueRange o =
+      scheduler.either(builder, loc, type, splitRows - rows, fewRows, whole);
   op.getO().replaceAllUsesWith(o.front());
   op.erase();
   return success();

@@ -1,10 +1,10 @@
 // RUN: hybridc %s --compile-to=schedule --remarks=schedule -o /dev/null 2>&1 | FileCheck %s
-// RUN: hybridc %s --compile-to=schedule --remarks=fuse -o /dev/null 2>&1 | count 0
+// RUN: hybridc %s --compile-to=schedule --remarks=plan -o /dev/null 2>&1 | count 0
 // RUN: hybrid-opt %s --hybrid-schedule --remarks-filter=schedule --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=OPT
 
 // Every choice has an id that stays, the strategy, and the reason.
 
-// CHECK: {{.*}}remark: [HYB-S401] layers.3.mixer.q_proj: blocks of 64 rows; reason: whole sequences
+// CHECK: {{.*}}remark: [HYB-S401] layers.3.mixer.q_proj: blocks of 128 rows; reason: whole sequences
 // CHECK: remark: [HYB-S303] one pass over the rows; reason: 1 operation fused
 // OPT: HYB-S401 {{.*}}Reason="whole sequences"
 func.func @extend_all(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>

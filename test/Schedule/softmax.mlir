@@ -40,16 +40,21 @@ func.func @many_heads(%q: !heads, %k: !heads, %v: !heads, %kc: !cache, %vc: !cac
 
 // -----
 
-// One head: from a long context on, the keys are split and combined.
+// One head: for a few rows and a long context the keys are split and combined.
 
-// CHECK: #[[LONG:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (s4 - 2048 >= 0)>
+// CHECK-DAG: #[[LONG:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (s4 - 2048 >= 0)>
+// CHECK-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s0 + 4 >= 0)>
 // CHECK-LABEL: func.func @one_head
 // CHECK:         hybrid.dispatch @softmax_append_
-// CHECK:         %[[O:.*]] = hybrid.alternatives [#[[LONG]]]
-// CHECK:           %[[P:.*]]:2 = hybrid.dispatch @softmax_split_{{.*}} -> (tensor<?x1x4x16xf32, #{{.*}}>, tensor<?x1x4xf32, #{{.*}}>)
-// CHECK:           hybrid.dispatch @softmax_combine_{{[0-9a-f]+}}(%[[P]]#0, %[[P]]#1)
+// CHECK:         %[[O:.*]] = hybrid.alternatives [#[[FEW]]]
+// CHECK:           %[[I:.*]] = hybrid.alternatives [#[[LONG]]]
+// CHECK:             %[[P:.*]]:2 = hybrid.dispatch @softmax_split_{{.*}} -> (tensor<?x1x4x16xf32, #{{.*}}>, tensor<?x1x4xf32, #{{.*}}>)
+// CHECK:             hybrid.dispatch @softmax_combine_{{[0-9a-f]+}}(%[[P]]#0, %[[P]]#1)
+// CHECK:           }, {
+// CHECK:             hybrid.dispatch @[[C:softmax_cached_[0-9a-f]+]]
+// CHECK:           hybrid.yield %[[I]]
 // CHECK:         }, {
-// CHECK:           hybrid.dispatch @softmax_cached_
+// CHECK:           hybrid.dispatch @[[C]]
 // CHECK:         return %[[O]],
 !head = tensor<?x1x16xf32>
 !cache1 = tensor<?x1x?x16xf32, #hybrid.slots<rows = affine_map<()[t, s, l, n, c, d] -> (c)>>>

@@ -25,7 +25,9 @@ struct EntryMemory {
     const PlanBuffer *buffer;
     uint64_t bytes, offset;
   };
-  /// Every arena buffer, largest first.
+  /// Launches that run at these capacities.
+  unsigned launches = 0;
+  /// Every arena buffer that they use, largest first.
   std::vector<Buffer> buffers;
   /// Size of the arena: what the runtime allocates for the entry.
   uint64_t arena = 0;
@@ -33,7 +35,8 @@ struct EntryMemory {
   uint64_t withoutReuse = 0;
   /// Buffers of the caller that the entry touches, by kind.
   std::vector<std::pair<BufferKind, uint64_t>> bound;
-  /// The most scratch memory that one task of the entry needs.
+  /// The most scratch memory that one of its tasks needs; 0 before the target's
+  /// code generation has said.
   uint64_t scratch = 0;
 };
 

@@ -133,17 +133,30 @@ PlanInstance::placeBuffer(const ModelTables &tables,
 }
 
 Status PlanInstance::placeBuffers(const ModelTables &tables) {
-  std::vector<ArenaBuffer> arena;
   for (const PlanBuffer &buffer : source->buffers) {
     HYB_ASSIGN(BufferPlace place, placeBuffer(tables, buffer));
-    if (buffer.kind == BufferKind::Arena) {
-      ArenaBuffer request;
-      request.bytes = static_cast<uint64_t>(place.elements * kElementBytes);
-      request.first = buffer.first;
-      request.last = buffer.last;
-      arena.push_back(request);
-    }
     buffers.push_back(place);
+  }
+  return Status();
+}
+
+/// Lays out the arena. Buffers of algorithms that this call does not choose
+/// take no room.
+Status PlanInstance::layOutArena() {
+  std::vector<bool> used(buffers.size());
+  for (const ViewPlace &view : viewPlaces)
+    used[view.buffer] = true;
+  std::vector<ArenaBuffer> arena;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].kind != BufferKind::Arena)
+      continue;
+    ArenaBuffer request;
+    if (used[i])
+      request.bytes =
+          static_cast<uint64_t>(buffers[i].elements * kElementBytes);
+    request.first = source->buffers[i].first;
+    request.last = source->buffers[i].last;
+    arena.push_back(request);
   }
   uint64_t total = 0;
   if (!layoutArena(arena, total) || total > INT64_MAX)
@@ -233,6 +246,7 @@ Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
   HYB_TRY(instance.placeBuffers(tables));
   for (uint32_t i = 0; i < entry.launches.size(); ++i)
     HYB_TRY(instance.placeLaunch(tables, i));
+  HYB_TRY(instance.layOutArena());
   // The arrays have stopped growing: their addresses may be taken. They survive
   // a move of the instance.
   for (const LaunchPlace &place : instance.launchPlaces)

@@ -94,6 +94,7 @@ private:
   };
 
   Status placeBuffers(const ModelTables &tables);
+  Status layOutArena();
   Result<BufferPlace> placeBuffer(const ModelTables &tables,
                                   const PlanBuffer &buffer) const;
   Result<int64_t> elementsOfCaller(const ModelTables &tables,
