@@ -31,8 +31,9 @@ hybrid.stack @m vocab(256) width(64) trained(128) epsilon(1.0e-5) init_std(0.02)
 // CHECK:         %[[QS:.+]] = hybrid.log_n_scale %[[QR]], %{{.+}} trained 64
 // CHECK:         hybrid.attention %[[QS]], %[[K]], %{{.+}} scale 2.500000e-01 windows [16, 16, 16, 16] sinks [2, 2, 2, 2]
 
-// A constant factor is folded into the scale; NoPE is not rotated; groups stand
-// side by side in front of one projection.
+// ROP-13: each layer has a base and a scaling of its own. A constant factor is
+// folded into the scale; NoPE is not rotated; groups stand side by side in front
+// of one projection.
 // CHECK:         hybrid.rotary %{{.+}} base 1.000000e+04 dim 16 : tensor<?x2x16xf32>
 // CHECK:         %[[O0:.+]], %{{.+}} = hybrid.attention {{.*}} scale 5.000000e-01 windows [0, 0] sinks [0, 0]
 // CHECK-NEXT:    %[[J0:.+]] = hybrid.reshape %[[O0]]
