@@ -109,7 +109,7 @@ void registerAll() {
                                              entry.form, level);
       for (int64_t size : {256, 512, 1024})
         b->Args({size, size, size});
-      b->Args({2048, 256, 704});
+      b->Args({2048, 256, 704})->Args({4096, 192, 256})->Args({4096, 192, 192});
       if (entry.form != Form::GradientOfWeights)
         b->Args({1, 1024, 1024});
       b->Unit(benchmark::kMicrosecond);

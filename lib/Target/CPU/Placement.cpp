@@ -291,7 +291,10 @@ Placement::StorageId Placement::addStorage(int64_t bytes, Position first,
 void Placement::createStorages() {
   for (Value tile : tiles) {
     Home home = homes.lookup(tile);
-    if (home != Home::Buffer && home != Home::InView)
+    // Only a block that may be ragged needs memory beside its view.
+    auto load = tile.getDefiningOp<tile::LoadOp>();
+    bool inView = home == Home::InView && load.getLimits().empty();
+    if ((home != Home::Buffer && home != Home::InView) || inView)
       continue;
     Position last = lastRead(tile);
     Operation *op = tile.getDefiningOp();

@@ -15,16 +15,18 @@ using namespace hybrid::tile;
 /// Rows of the pieces that what is left of a stream is taken in.
 static constexpr int64_t kTailRows = 16;
 
-/// The largest tile that divides a static size evenly and is not small, else
-/// `most`: then the last tile is cut by a limit.
+/// The largest tile that divides a static size evenly and is not small, at best
+/// in whole register blocks (64 columns on the widest machine); else `most`: then
+/// the last tile is cut by a limit.
 static int64_t tileOf(int64_t size, int64_t most) {
   if (ShapedType::isDynamic(size))
     return most;
   if (size <= most)
     return size;
-  for (int64_t tile = most; 2 * tile > most; --tile)
-    if (size % tile == 0 && (tile % 8 == 0 || tile == most))
-      return tile;
+  for (int64_t multiple : {64, 8})
+    for (int64_t tile = most; 2 * tile >= most; --tile)
+      if (size % tile == 0 && (tile % multiple == 0 || tile == most))
+        return tile;
   return most;
 }
 
