@@ -8,7 +8,7 @@ import lit.formats
 config.name = "hybridc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "unit"]
+config.excludes = ["Inputs", "tools", "unit"]
 config.test_source_root = os.path.join(config.hybrid_source_root, "test")
 config.test_exec_root = os.path.join(config.hybrid_binary_root, "test")
 

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "hybrid/Tile/TileOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -41,16 +41,19 @@ void TileDialect::initialize() {
       >();
 }
 
-LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attr) {
   if (attr.getName() != kNameAttr)
     return op->emitOpError("has an unknown attribute '")
-           << attr.getName().getValue() << "'; the tile dialect gives other ops only '"
-           << kNameAttr << "'";
+           << attr.getName().getValue()
+           << "'; the tile dialect gives other ops only '" << kNameAttr << "'";
   if (!isa<StringAttr>(attr.getValue()))
-    return op->emitOpError("'") << kNameAttr << "' must be a string, got " << attr.getValue();
+    return op->emitOpError("'")
+           << kNameAttr << "' must be a string, got " << attr.getValue();
   if (!op->getParentOfType<ProgramOp>())
-    return op->emitOpError("'") << kNameAttr
-                                << "' names ops of a tile.program; this op is outside of one";
+    return op->emitOpError("'")
+           << kNameAttr
+           << "' names ops of a tile.program; this op is outside of one";
   return success();
 }
 
@@ -61,7 +64,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 SmallVector<int64_t> ViewType::contiguousStrides(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t d = static_cast<int64_t>(shape.size()) - 2; d >= 0; --d) {
-    bool known = !ShapedType::isDynamic(shape[d + 1]) && !ShapedType::isDynamic(strides[d + 1]);
+    bool known = !ShapedType::isDynamic(shape[d + 1]) &&
+                 !ShapedType::isDynamic(strides[d + 1]);
     strides[d] = known ? shape[d + 1] * strides[d + 1] : ShapedType::kDynamic;
   }
   return strides;
@@ -73,48 +77,58 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (shape.empty() || shape.size() > 4)
     return emitError() << "a view has 1 to 4 dims, got " << shape.size()
                        << "; merge dims or index the outer ones before";
-  if (!elementType.isFloat() && !elementType.isInteger(32) && !elementType.isInteger(8))
+  if (!elementType.isFloat() && !elementType.isInteger(32) &&
+      !elementType.isInteger(8))
     return emitError() << "a view holds floats, i32 or i8, got " << elementType;
   if (strides.size() != shape.size())
-    return emitError() << "a view has one stride per dim, got " << strides.size()
-                       << " strides for " << shape.size() << " dims";
+    return emitError() << "a view has one stride per dim, got "
+                       << strides.size() << " strides for " << shape.size()
+                       << " dims";
   for (auto [size, stride] : llvm::zip_equal(shape, strides))
     if ((size < 0 && !ShapedType::isDynamic(size)) ||
         (stride < 0 && !ShapedType::isDynamic(stride)))
-      return emitError() << "sizes and strides of a view are not negative, got size " << size
-                         << " and stride " << stride;
+      return emitError()
+             << "sizes and strides of a view are not negative, got size "
+             << size << " and stride " << stride;
   if (strides.back() != 1)
     return emitError() << "the last stride of a view is 1, got "
-                       << (ShapedType::isDynamic(strides.back()) ? "?" : llvm::Twine(strides.back()).str());
+                       << (ShapedType::isDynamic(strides.back())
+                               ? "?"
+                               : llvm::Twine(strides.back()).str());
   return success();
 }
 
 /// stride-list ::= `[` (`?` | integer) (`,` (`?` | integer))* `]`
-static ParseResult parseStrides(AsmParser &parser, SmallVectorImpl<int64_t> &strides) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
-    if (succeeded(parser.parseOptionalQuestion())) {
-      strides.push_back(ShapedType::kDynamic);
-      return success();
-    }
-    return parser.parseInteger(strides.emplace_back());
-  });
+static ParseResult parseStrides(AsmParser &parser,
+                                SmallVectorImpl<int64_t> &strides) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        if (succeeded(parser.parseOptionalQuestion())) {
+          strides.push_back(ShapedType::kDynamic);
+          return success();
+        }
+        return parser.parseInteger(strides.emplace_back());
+      });
 }
 
 Type ViewType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   SmallVector<int64_t> shape, strides;
   Type elementType;
-  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(elementType))
+  if (parser.parseLess() || parser.parseDimensionList(shape) ||
+      parser.parseType(elementType))
     return {};
   if (succeeded(parser.parseOptionalComma())) {
-    if (parser.parseKeyword("strides") || parser.parseEqual() || parseStrides(parser, strides))
+    if (parser.parseKeyword("strides") || parser.parseEqual() ||
+        parseStrides(parser, strides))
       return {};
   } else {
     strides = contiguousStrides(shape);
   }
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<ViewType>(loc, parser.getContext(), shape, elementType, strides);
+  return parser.getChecked<ViewType>(loc, parser.getContext(), shape,
+                                     elementType, strides);
 }
 
 void ViewType::print(AsmPrinter &printer) const {
@@ -123,12 +137,13 @@ void ViewType::print(AsmPrinter &printer) const {
   printer << "x" << getElementType();
   if (!isContiguous()) {
     printer << ", strides = [";
-    llvm::interleaveComma(getStrides(), printer.getStream(), [&](int64_t stride) {
-      if (ShapedType::isDynamic(stride))
-        printer << "?";
-      else
-        printer << stride;
-    });
+    llvm::interleaveComma(getStrides(), printer.getStream(),
+                          [&](int64_t stride) {
+                            if (ShapedType::isDynamic(stride))
+                              printer << "?";
+                            else
+                              printer << stride;
+                          });
     printer << "]";
   }
   printer << ">";

@@ -19,14 +19,17 @@ using namespace hybrid::tile;
 // ProgramOp
 //===----------------------------------------------------------------------===//
 
-void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name, AffineMap grid,
-                      ArrayRef<Order> order, ArrayRef<Type> views) {
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                      AffineMap grid, ArrayRef<Order> order,
+                      ArrayRef<Type> views) {
   SmallVector<Attribute> orders;
   for (Order o : order)
     orders.push_back(OrderAttr::get(builder.getContext(), o));
-  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(name));
   state.addAttribute(getGridAttrName(state.name), AffineMapAttr::get(grid));
-  state.addAttribute(getOrderAttrName(state.name), builder.getArrayAttr(orders));
+  state.addAttribute(getOrderAttrName(state.name),
+                     builder.getArrayAttr(orders));
   auto &block = state.addRegion()->emplaceBlock();
   for (Type view : views)
     block.addArgument(view, state.location);
@@ -42,8 +45,9 @@ static ParseResult parseOrder(OpAsmParser &parser, ArrayAttr &order) {
       return failure();
     std::optional<Order> value = symbolizeOrder(word);
     if (!value)
-      return parser.emitError(loc) << "order of a grid dim is 'parallel' or 'ordered', got '"
-                                   << word << "'";
+      return parser.emitError(loc)
+             << "order of a grid dim is 'parallel' or 'ordered', got '" << word
+             << "'";
     orders.push_back(OrderAttr::get(parser.getContext(), *value));
     return success();
   };
@@ -58,10 +62,13 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> views;
   AffineMapAttr grid;
   ArrayAttr order;
-  if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes) ||
-      parser.parseArgumentList(views, OpAsmParser::Delimiter::Paren, /*allowType=*/true) ||
+  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
+                             result.attributes) ||
+      parser.parseArgumentList(views, OpAsmParser::Delimiter::Paren,
+                               /*allowType=*/true) ||
       parser.parseKeyword("grid") ||
-      parser.parseAttribute(grid, getGridAttrName(result.name), result.attributes) ||
+      parser.parseAttribute(grid, getGridAttrName(result.name),
+                            result.attributes) ||
       parser.parseKeyword("order") || parseOrder(parser, order) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
@@ -73,13 +80,16 @@ void ProgramOp::print(OpAsmPrinter &p) {
   p << " ";
   p.printSymbolName(getSymName());
   p << "(";
-  llvm::interleaveComma(getViews(), p, [&](BlockArgument view) { p.printRegionArgument(view); });
+  llvm::interleaveComma(
+      getViews(), p, [&](BlockArgument view) { p.printRegionArgument(view); });
   p << ") grid " << getGridAttr() << " order [";
-  llvm::interleaveComma(getOrder().getAsRange<OrderAttr>(), p,
-                        [&](OrderAttr order) { p << stringifyOrder(order.getValue()); });
+  llvm::interleaveComma(
+      getOrder().getAsRange<OrderAttr>(), p,
+      [&](OrderAttr order) { p << stringifyOrder(order.getValue()); });
   p << "]";
   p.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getSymNameAttrName(), getGridAttrName(), getOrderAttrName()});
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getGridAttrName(), getOrderAttrName()});
   p << " ";
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -89,18 +99,23 @@ LogicalResult ProgramOp::verify() {
   if (grid.getNumDims() != 0 || grid.getNumSymbols() != kNumSymbols)
     return emitOpError("grid must be a map of the ")
            << kNumSymbols
-           << " symbols [tokens, segments, longest, slots, context, depth] and no dims, got "
-           << grid.getNumSymbols() << " symbols and " << grid.getNumDims() << " dims";
+           << " symbols [tokens, segments, longest, slots, context, depth] and "
+              "no dims, got "
+           << grid.getNumSymbols() << " symbols and " << grid.getNumDims()
+           << " dims";
   if (grid.getNumResults() > 4)
-    return emitOpError("grid has ") << grid.getNumResults() << " dims, at most 4 are possible; "
-                                    << "merge dims and take them apart with arith.divui";
+    return emitOpError("grid has ")
+           << grid.getNumResults() << " dims, at most 4 are possible; "
+           << "merge dims and take them apart with arith.divui";
   if (getOrder().size() != grid.getNumResults())
-    return emitOpError("grid has ") << grid.getNumResults() << " dims but order has "
-                                    << getOrder().size() << " words; give one word per dim";
+    return emitOpError("grid has ")
+           << grid.getNumResults() << " dims but order has "
+           << getOrder().size() << " words; give one word per dim";
   for (BlockArgument view : getViews())
     if (!isa<ViewType>(view.getType()))
       return emitOpError("argument ")
-             << view.getArgNumber() << " must be a view, got " << view.getType();
+             << view.getArgNumber() << " must be a view, got "
+             << view.getType();
   if (getBlock().empty() || !isa<ReturnOp>(getBlock().back()))
     return emitOpError("body must end with tile.return");
   return success();
@@ -109,7 +124,8 @@ LogicalResult ProgramOp::verify() {
 /// What the body of a program may use beside the tile dialect. Anything else
 /// would be known to some targets only.
 static bool isAllowedInProgram(Operation *op) {
-  return isa<TileDialect, arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+  return isa<TileDialect, arith::ArithDialect, math::MathDialect>(
+             op->getDialect()) ||
          isa<scf::ForOp, scf::IfOp, scf::YieldOp, tensor::ExtractOp>(op);
 }
 
@@ -117,13 +133,16 @@ LogicalResult ProgramOp::verifyRegions() {
   llvm::StringMap<Operation *> named;
   WalkResult result = getBody().walk([&](Operation *op) -> WalkResult {
     if (!op->getDialect() || !isAllowedInProgram(op)) {
-      op->emitOpError("is not allowed in a tile.program; use tile, arith, math, scf.for, scf.if "
+      op->emitOpError("is not allowed in a tile.program; use tile, arith, "
+                      "math, scf.for, scf.if "
                       "and tensor.extract");
       return WalkResult::interrupt();
     }
     for (Type type : op->getResultTypes())
-      if (auto tensor = dyn_cast<TensorType>(type); tensor && !tensor.hasStaticShape()) {
-        op->emitOpError("gives ") << type << "; every tile of a program has a static shape";
+      if (auto tensor = dyn_cast<TensorType>(type);
+          tensor && !tensor.hasStaticShape()) {
+        op->emitOpError("gives ")
+            << type << "; every tile of a program has a static shape";
         return WalkResult::interrupt();
       }
     auto name = op->getAttrOfType<StringAttr>(TileDialect::kNameAttr);
@@ -132,8 +151,9 @@ LogicalResult ProgramOp::verifyRegions() {
     auto [it, inserted] = named.try_emplace(name.getValue(), op);
     if (inserted)
       return WalkResult::advance();
-    auto error = op->emitOpError("has the name '") << name.getValue() << "' of another op; names "
-                                                   << "are unique in a program";
+    auto error = op->emitOpError("has the name '")
+                 << name.getValue() << "' of another op; names "
+                 << "are unique in a program";
     error.attachNote(it->second->getLoc()) << "the other op is here";
     return WalkResult::interrupt();
   });
@@ -154,7 +174,8 @@ Operation *ProgramOp::lookupNamedOp(StringRef name) {
 
 bool ProgramOp::writes(BlockArgument view) {
   return llvm::any_of(view.getUses(), [](OpOperand &use) {
-    return isa<StoreOp, StoreScalarOp, StoreRowsOp, AccumulateOp>(use.getOwner());
+    return isa<StoreOp, StoreScalarOp, StoreRowsOp, AccumulateOp>(
+        use.getOwner());
   });
 }
 
@@ -168,8 +189,8 @@ LogicalResult IdOp::verify() {
     return emitOpError("must be inside a tile.program");
   if (getDim() >= program.getGridRank())
     return emitOpError("asks for grid dim ")
-           << getDim() << ", but the grid of @" << program.getSymName() << " has "
-           << program.getGridRank();
+           << getDim() << ", but the grid of @" << program.getSymName()
+           << " has " << program.getGridRank();
   return success();
 }
 
@@ -177,7 +198,8 @@ LogicalResult IdOp::verify() {
 // ScheduleOp
 //===----------------------------------------------------------------------===//
 
-/// The keys an entry of `roles` or `ops` may have, and whether they are integers.
+/// The keys an entry of `roles` or `ops` may have, and whether they are
+/// integers.
 static std::optional<bool> isIntegerKey(StringRef key, bool isRole) {
   if (isRole)
     return llvm::StringSwitch<std::optional<bool>>(key)
@@ -189,22 +211,26 @@ static std::optional<bool> isIntegerKey(StringRef key, bool isRole) {
       .Default(std::nullopt);
 }
 
-static LogicalResult verifyRecord(ScheduleOp op, StringRef what, NamedAttribute entry) {
+static LogicalResult verifyRecord(ScheduleOp op, StringRef what,
+                                  NamedAttribute entry) {
   bool isRole = what == "role";
   auto record = dyn_cast<DictionaryAttr>(entry.getValue());
   if (!record)
-    return op.emitOpError(what) << " '" << entry.getName().getValue()
-                                << "' needs a dictionary, got " << entry.getValue();
+    return op.emitOpError(what)
+           << " '" << entry.getName().getValue() << "' needs a dictionary, got "
+           << entry.getValue();
   for (NamedAttribute field : record) {
     std::optional<bool> integer = isIntegerKey(field.getName(), isRole);
     if (!integer)
       return op.emitOpError(what)
              << " '" << entry.getName().getValue() << "' has the unknown key '"
              << field.getName().getValue() << "'; keys are "
-             << (isRole ? "warpgroups, registers"
-                        : "role, stage, buffers, issue, barrier, operand, wait");
+             << (isRole
+                     ? "warpgroups, registers"
+                     : "role, stage, buffers, issue, barrier, operand, wait");
     auto number = dyn_cast<IntegerAttr>(field.getValue());
-    if (*integer ? !number || number.getInt() < 0 : !isa<StringAttr>(field.getValue()))
+    if (*integer ? !number || number.getInt() < 0
+                 : !isa<StringAttr>(field.getValue()))
       return op.emitOpError(what)
              << " '" << entry.getName().getValue() << "' needs "
              << (*integer ? "a non-negative integer" : "a string") << " for '"
@@ -220,25 +246,30 @@ LogicalResult ScheduleOp::verify() {
   for (NamedAttribute entry : getOps()) {
     if (failed(verifyRecord(*this, "op", entry)))
       return failure();
-    auto role = cast<DictionaryAttr>(entry.getValue()).getAs<StringAttr>("role");
+    auto role =
+        cast<DictionaryAttr>(entry.getValue()).getAs<StringAttr>("role");
     if (!role)
-      return emitOpError("op '") << entry.getName().getValue() << "' has no role";
+      return emitOpError("op '")
+             << entry.getName().getValue() << "' has no role";
     if (!getRoles().contains(role))
-      return emitOpError("op '") << entry.getName().getValue() << "' has the role " << role
-                                 << ", which is not declared in roles";
+      return emitOpError("op '")
+             << entry.getName().getValue() << "' has the role " << role
+             << ", which is not declared in roles";
   }
   return success();
 }
 
 LogicalResult ScheduleOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
-  auto program = symbolTable.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr());
+  auto program =
+      symbolTable.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr());
   if (!program)
     return emitOpError("there is no tile.program ") << getProgramAttr();
   for (NamedAttribute entry : getOps())
     if (!program.lookupNamedOp(entry.getName())) {
       auto error = emitOpError("no op of @")
-                   << program.getSymName() << " has the name '" << entry.getName().getValue()
-                   << "'; give one a " << TileDialect::kNameAttr;
+                   << program.getSymName() << " has the name '"
+                   << entry.getName().getValue() << "'; give one a "
+                   << TileDialect::kNameAttr;
       error.attachNote(program.getLoc()) << "the program is here";
       return error;
     }

@@ -9,6 +9,7 @@
 #define HYBRID_TILE_TILE_OPS_TD
 
 include "mlir/IR/OpBase.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -32,8 +33,20 @@ def Tile_Matrix : Type<
 
 def Tile_Scalar : AnyTypeOf<[AnyFloat, I1, I32, Index], "scalar">;
 
+/// An op with a result, which is printed under its `tile.name`.
+class Tile_ValueOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat(traits, [
+          DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>])> {
+  let extraClassDefinition = [{
+    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
+      if (auto name = (*this)->getAttrOfType<::mlir::StringAttr>(TileDialect::kNameAttr))
+        setName((*this)->getResult(0), name.getValue());
+    }
+  }];
+}
+
 class Tile_PureOp<string mnemonic, list<Trait> traits = []>
-    : Tile_Op<mnemonic, !listconcat(traits, [Pure])>;
+    : Tile_ValueOp<mnemonic, !listconcat(traits, [Pure])>;
 
 //===----------------------------------------------------------------------===//
 // Programs and schedules
@@ -188,7 +201,7 @@ def Tile_DimOp : Tile_PureOp<"dim"> {
   let hasVerifier = 1;
 }
 
-def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments]> {
+def Tile_LoadOp : Tile_ValueOp<"load", [AttrSizedOperandSegments]> {
   let summary = "reads a block of a view";
   let description = [{
     There is one index per view dim, the base of the block. Tile dim d runs
@@ -286,7 +299,7 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Tile_LoadScalarOp : Tile_Op<"load_scalar", [
+def Tile_LoadScalarOp : Tile_ValueOp<"load_scalar", [
     TypesMatchWith<"the value has the element type of the view", "view", "value",
                    "::mlir::cast<ViewType>($_self).getElementType()">]> {
   let summary = "reads one element of a view";
@@ -321,7 +334,7 @@ class Tile_RowsMatch<string operand, string width>
     : TypesMatchWith<operand # " has one entry per row of the tile", "tile", operand,
                      "rowVectorType($_self, " # width # ")">;
 
-def Tile_LoadRowsOp : Tile_Op<"load_rows", [
+def Tile_LoadRowsOp : Tile_ValueOp<"load_rows", [
     Tile_RowsMatch<"rows", "32">, Tile_RowsMatch<"mask", "1">]> {
   let summary = "gathers rows of a view";
   let description = [{

@@ -13,13 +13,15 @@
 using namespace mlir;
 using namespace hybrid::tile;
 
-static constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+static constexpr double kMinusInfinity =
+    -std::numeric_limits<double>::infinity();
 
 namespace {
 /// A block of rows of logits, column tile by column tile.
 class LossRows {
 public:
-  LossRows(KernelBuilder &k, const CrossEntropyShape &s, unsigned logits, unsigned labels);
+  LossRows(KernelBuilder &k, const CrossEntropyShape &s, unsigned logits,
+           unsigned labels);
 
   /// Logits of the columns from `column` on; -inf past the last one.
   Value load(Value column);
@@ -32,7 +34,8 @@ public:
   /// `value`, and 0 where the label is -100.
   Value zeroIfIgnored(Value value);
   /// Calls `body` for the first column of every tile.
-  KernelBuilder::Values overColumns(ValueRange carried, KernelBuilder::LoopBody body);
+  KernelBuilder::Values overColumns(ValueRange carried,
+                                    KernelBuilder::LoopBody body);
 
   Value row, tokens; // index: first row of the block, number of rows
   int64_t columns, shape[2], columnShape[2];
@@ -45,7 +48,8 @@ private:
 };
 } // namespace
 
-LossRows::LossRows(KernelBuilder &k, const CrossEntropyShape &s, unsigned logits, unsigned labels)
+LossRows::LossRows(KernelBuilder &k, const CrossEntropyShape &s,
+                   unsigned logits, unsigned labels)
     : columns(std::min(s.columnTile, s.vocab)), shape{s.rowTile, columns},
       columnShape{s.rowTile, 1}, k(k), s(s), logits(logits) {
   row = k.mul(k.id(0), k.idx(s.rowTile));
@@ -54,10 +58,12 @@ LossRows::LossRows(KernelBuilder &k, const CrossEntropyShape &s, unsigned logits
 }
 
 Value LossRows::perRow(unsigned view) {
-  return k.reshape(k.load(k.view(view), {row}, {0}, {s.rowTile}, {tokens}), columnShape);
+  return k.reshape(k.load(k.view(view), {row}, {0}, {s.rowTile}, {tokens}),
+                   columnShape);
 }
 
-KernelBuilder::Values LossRows::overColumns(ValueRange carried, KernelBuilder::LoopBody body) {
+KernelBuilder::Values LossRows::overColumns(ValueRange carried,
+                                            KernelBuilder::LoopBody body) {
   if (columns == s.vocab)
     return body(k.idx(0), carried);
   return k.loop(k.idx(0), k.idx(s.vocab), columns, carried, body);
@@ -72,7 +78,8 @@ Value LossRows::load(Value column) {
   if (!ragged)
     return x;
   Value left = k.splat(k.toI32(k.sub(k.idx(s.vocab), column)), shape);
-  return k.select(k.lt(k.iota(1, shape), left), x, k.full(kMinusInfinity, shape));
+  return k.select(k.lt(k.iota(1, shape), left), x,
+                  k.full(kMinusInfinity, shape));
 }
 
 Value LossRows::isLabel(Value column) {
@@ -81,19 +88,21 @@ Value LossRows::isLabel(Value column) {
 }
 
 KernelBuilder::Values LossRows::statistics() {
-  KernelBuilder::Values start = {k.full(kMinusInfinity, columnShape), k.zeros(columnShape),
-                                 k.zeros(columnShape)};
-  return overColumns(start, [&](Value column, ValueRange carried) -> KernelBuilder::Values {
-    Value x = load(column);
-    Value largest = k.max(carried[0], k.maximum(x, 1));
-    // A row of nothing but -inf so far must not give -inf - -inf.
-    Value none = k.eq(largest, k.full(kMinusInfinity, columnShape));
-    Value shift = k.select(none, k.zeros(columnShape), largest);
-    Value terms = k.exp(k.sub(x, k.broadcast(shift, shape)));
-    Value scaled = k.mul(carried[1], k.exp(k.sub(carried[0], shift)));
-    Value picked = k.select(isLabel(column), x, k.zeros(shape));
-    return {largest, k.add(scaled, k.sum(terms, 1)), k.add(carried[2], k.sum(picked, 1))};
-  });
+  KernelBuilder::Values start = {k.full(kMinusInfinity, columnShape),
+                                 k.zeros(columnShape), k.zeros(columnShape)};
+  return overColumns(
+      start, [&](Value column, ValueRange carried) -> KernelBuilder::Values {
+        Value x = load(column);
+        Value largest = k.max(carried[0], k.maximum(x, 1));
+        // A row of nothing but -inf so far must not give -inf - -inf.
+        Value none = k.eq(largest, k.full(kMinusInfinity, columnShape));
+        Value shift = k.select(none, k.zeros(columnShape), largest);
+        Value terms = k.exp(k.sub(x, k.broadcast(shift, shape)));
+        Value scaled = k.mul(carried[1], k.exp(k.sub(carried[0], shift)));
+        Value picked = k.select(isLabel(column), x, k.zeros(shape));
+        return {largest, k.add(scaled, k.sum(terms, 1)),
+                k.add(carried[2], k.sum(picked, 1))};
+      });
 }
 
 Value LossRows::zeroIfIgnored(Value value) {
@@ -104,8 +113,8 @@ Value LossRows::zeroIfIgnored(Value value) {
 
 static SmallVector<Type> viewTypes(MLIRContext *c, const CrossEntropyShape &s) {
   constexpr int64_t t = ShapedType::kDynamic;
-  return {KernelBuilder::viewType(c, {t, s.vocab}), KernelBuilder::viewTypeI32(c, {t}),
-          KernelBuilder::viewType(c, {t})};
+  return {KernelBuilder::viewType(c, {t, s.vocab}),
+          KernelBuilder::viewTypeI32(c, {t}), KernelBuilder::viewType(c, {t})};
 }
 
 ProgramOp hybrid::tile::buildCrossEntropy(OpBuilder &builder, Location loc,
@@ -114,14 +123,16 @@ ProgramOp hybrid::tile::buildCrossEntropy(OpBuilder &builder, Location loc,
   MLIRContext *c = builder.getContext();
   SmallVector<Type> types = viewTypes(c, s);
   types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic}));
-  KernelBuilder k(builder, loc, "cross_entropy", {Symbols(c).tokens.ceilDiv(s.rowTile)},
-                  {Order::parallel}, types);
+  KernelBuilder k(builder, loc, "cross_entropy",
+                  {Symbols(c).tokens.ceilDiv(s.rowTile)}, {Order::parallel},
+                  types);
   LossRows rows(k, s, Logits, Labels);
   KernelBuilder::Values stats = rows.statistics();
   Value logSum = k.add(stats[0], k.log(stats[1]));
   Value loss = k.mul(rows.perRow(Weights), k.sub(logSum, stats[2]));
   loss = rows.zeroIfIgnored(loss);
-  k.store(k.reshape(loss, {s.rowTile}), k.view(Loss), {rows.row}, {0}, {rows.tokens});
+  k.store(k.reshape(loss, {s.rowTile}), k.view(Loss), {rows.row}, {0},
+          {rows.tokens});
   return k.finish();
 }
 
@@ -133,8 +144,9 @@ ProgramOp hybrid::tile::buildCrossEntropyGrad(OpBuilder &builder, Location loc,
   if (s.hasLossGradient)
     types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic}));
   types.push_back(types.front());
-  KernelBuilder k(builder, loc, "cross_entropy_grad", {Symbols(c).tokens.ceilDiv(s.rowTile)},
-                  {Order::parallel}, types);
+  KernelBuilder k(builder, loc, "cross_entropy_grad",
+                  {Symbols(c).tokens.ceilDiv(s.rowTile)}, {Order::parallel},
+                  types);
   LossRows rows(k, s, Logits, Labels);
   KernelBuilder::Values stats = rows.statistics();
   Value factor = rows.perRow(Weights);
@@ -142,10 +154,12 @@ ProgramOp hybrid::tile::buildCrossEntropyGrad(OpBuilder &builder, Location loc,
     factor = k.mul(factor, rows.perRow(DLoss));
   Value share = k.div(factor, stats[1]), dlogits = k.view(k.numViews() - 1);
   rows.overColumns({}, [&](Value column, ValueRange) {
-    Value terms = k.exp(k.sub(rows.load(column), k.broadcast(stats[0], rows.shape)));
+    Value terms =
+        k.exp(k.sub(rows.load(column), k.broadcast(stats[0], rows.shape)));
     Value softmax = k.mul(terms, k.broadcast(share, rows.shape));
-    Value onehot = k.select(rows.isLabel(column), k.broadcast(factor, rows.shape),
-                            k.zeros(rows.shape));
+    Value onehot =
+        k.select(rows.isLabel(column), k.broadcast(factor, rows.shape),
+                 k.zeros(rows.shape));
     Value gradient = rows.zeroIfIgnored(k.sub(softmax, onehot));
     SmallVector<Value> limits = {rows.tokens};
     if (s.vocab % rows.columns != 0)

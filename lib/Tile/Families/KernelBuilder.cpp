@@ -1,4 +1,5 @@
-//===- KernelBuilder.cpp - how family builders write tile programs -*- C++ -*-===//
+//===- KernelBuilder.cpp - how family builders write tile programs -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +24,8 @@ KernelBuilder::KernelBuilder(OpBuilder &builder, Location loc, StringRef name,
                              ArrayRef<AffineExpr> grid, ArrayRef<Order> order,
                              ArrayRef<Type> views)
     : b(loc, builder) {
-  auto map = AffineMap::get(/*dimCount=*/0, ProgramOp::kNumSymbols, grid, builder.getContext());
+  auto map = AffineMap::get(/*dimCount=*/0, ProgramOp::kNumSymbols, grid,
+                            builder.getContext());
   program = ProgramOp::create(b, name, map, order, views);
   b.setInsertionPointToStart(&program.getBlock());
 }
@@ -55,7 +57,9 @@ RankedTensorType KernelBuilder::tileType(Shape shape) const {
   return RankedTensorType::get(shape, Float32Type::get(b.getContext()));
 }
 
-Value KernelBuilder::idx(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+Value KernelBuilder::idx(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
 
 Value KernelBuilder::i32(int64_t value) {
   return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
@@ -80,10 +84,14 @@ Value KernelBuilder::tableI32(ArrayRef<int64_t> values) {
 //===----------------------------------------------------------------------===//
 
 Value KernelBuilder::id(unsigned dim) { return IdOp::create(b, dim); }
-Value KernelBuilder::dim(Value view, unsigned n) { return DimOp::create(b, view, n); }
+Value KernelBuilder::dim(Value view, unsigned n) {
+  return DimOp::create(b, view, n);
+}
 
 Segment KernelBuilder::segment(Value table, Value index) {
-  auto column = [&](int64_t n) { return toIndex(loadScalar(table, {index, idx(n)})); };
+  auto column = [&](int64_t n) {
+    return toIndex(loadScalar(table, {index, idx(n)}));
+  };
   Segment segment;
   segment.begin = column(0);
   segment.end = column(1);
@@ -96,7 +104,9 @@ Segment KernelBuilder::segment(Value table, Value index) {
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
+static bool isFloat(Value value) {
+  return isa<FloatType>(getElementTypeOrSelf(value.getType()));
+}
 
 Value KernelBuilder::add(Value x, Value y) {
   if (isFloat(x))
@@ -122,10 +132,14 @@ Value KernelBuilder::div(Value x, Value y) {
   return arith::DivSIOp::create(b, x, y);
 }
 
-Value KernelBuilder::rem(Value x, Value y) { return arith::RemSIOp::create(b, x, y); }
+Value KernelBuilder::rem(Value x, Value y) {
+  return arith::RemSIOp::create(b, x, y);
+}
 
 /// Of non-negative `x` and positive `y`.
-Value KernelBuilder::ceilDiv(Value x, Value y) { return arith::CeilDivSIOp::create(b, x, y); }
+Value KernelBuilder::ceilDiv(Value x, Value y) {
+  return arith::CeilDivSIOp::create(b, x, y);
+}
 
 Value KernelBuilder::min(Value x, Value y) {
   if (isFloat(x))
@@ -144,8 +158,8 @@ Value KernelBuilder::exp(Value x) { return math::ExpOp::create(b, x); }
 Value KernelBuilder::log(Value x) { return math::LogOp::create(b, x); }
 Value KernelBuilder::rsqrt(Value x) { return math::RsqrtOp::create(b, x); }
 
-Value KernelBuilder::cmp(arith::CmpIPredicate integer, arith::CmpFPredicate real, Value x,
-                         Value y) {
+Value KernelBuilder::cmp(arith::CmpIPredicate integer,
+                         arith::CmpFPredicate real, Value x, Value y) {
   if (isFloat(x))
     return arith::CmpFOp::create(b, real, x, y);
   return arith::CmpIOp::create(b, integer, x, y);
@@ -161,8 +175,12 @@ Value KernelBuilder::eq(Value x, Value y) {
   return cmp(arith::CmpIPredicate::eq, arith::CmpFPredicate::OEQ, x, y);
 }
 
-Value KernelBuilder::both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
-Value KernelBuilder::either(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
+Value KernelBuilder::both(Value x, Value y) {
+  return arith::AndIOp::create(b, x, y);
+}
+Value KernelBuilder::either(Value x, Value y) {
+  return arith::OrIOp::create(b, x, y);
+}
 Value KernelBuilder::select(Value mask, Value x, Value y) {
   return arith::SelectOp::create(b, mask, x, y);
 }
@@ -185,7 +203,8 @@ Value KernelBuilder::toF32(Value i32) {
 //===----------------------------------------------------------------------===//
 
 Value KernelBuilder::splat(Value scalar, Shape shape) {
-  return SplatOp::create(b, RankedTensorType::get(shape, scalar.getType()), scalar);
+  return SplatOp::create(b, RankedTensorType::get(shape, scalar.getType()),
+                         scalar);
 }
 
 Value KernelBuilder::iota(unsigned dim, Shape shape) {
@@ -210,7 +229,8 @@ Value KernelBuilder::transpose(Value matrix) {
   return TransposeOp::create(b, matrix, ArrayRef<int64_t>{1, 0});
 }
 
-Value KernelBuilder::slice(Value tile, unsigned dim, int64_t offset, int64_t size) {
+Value KernelBuilder::slice(Value tile, unsigned dim, int64_t offset,
+                           int64_t size) {
   if (cast<RankedTensorType>(tile.getType()).getDimSize(dim) == size)
     return tile;
   return SliceOp::create(b, tile, dim, offset, size);
@@ -236,7 +256,8 @@ Value KernelBuilder::maximum(Value tile, unsigned dim) {
   return ReduceOp::create(b, ReduceKind::max, tile, dim);
 }
 
-Value KernelBuilder::dot(Value x, Value y, Value acc, bool transposeA, bool transposeB) {
+Value KernelBuilder::dot(Value x, Value y, Value acc, bool transposeA,
+                         bool transposeB) {
   return DotOp::create(b, x, y, acc, transposeA, transposeB);
 }
 
@@ -254,36 +275,42 @@ Value KernelBuilder::unitLowerInverse(Value matrix) {
 
 /// A tile of `shape` with the element type of `view`.
 static RankedTensorType blockType(Value view, ArrayRef<int64_t> shape) {
-  return RankedTensorType::get(shape, cast<ViewType>(view.getType()).getElementType());
+  return RankedTensorType::get(shape,
+                               cast<ViewType>(view.getType()).getElementType());
 }
 
-Value KernelBuilder::load(Value view, ValueRange indices, ArrayRef<int64_t> dims, Shape shape,
+Value KernelBuilder::load(Value view, ValueRange indices,
+                          ArrayRef<int64_t> dims, Shape shape,
                           ValueRange limits) {
   return LoadOp::create(b, blockType(view, shape), view, indices, limits, dims);
 }
 
-void KernelBuilder::store(Value tile, Value view, ValueRange indices, ArrayRef<int64_t> dims,
-                          ValueRange limits) {
+void KernelBuilder::store(Value tile, Value view, ValueRange indices,
+                          ArrayRef<int64_t> dims, ValueRange limits) {
   StoreOp::create(b, tile, view, indices, limits, dims);
 }
 
-AccumulateOp KernelBuilder::accumulate(Value tile, Value view, ValueRange indices,
-                                       ArrayRef<int64_t> dims, ValueRange limits, Value first) {
+AccumulateOp KernelBuilder::accumulate(Value tile, Value view,
+                                       ValueRange indices,
+                                       ArrayRef<int64_t> dims,
+                                       ValueRange limits, Value first) {
   return AccumulateOp::create(b, tile, view, indices, limits, first, dims);
 }
 
-Value KernelBuilder::loadRows(Value view, ValueRange indices, Value rows, Value mask,
-                              ArrayRef<int64_t> dims, Shape shape) {
-  return LoadRowsOp::create(b, blockType(view, shape), view, indices, rows, mask, dims);
+Value KernelBuilder::loadRows(Value view, ValueRange indices, Value rows,
+                              Value mask, ArrayRef<int64_t> dims, Shape shape) {
+  return LoadRowsOp::create(b, blockType(view, shape), view, indices, rows,
+                            mask, dims);
 }
 
-void KernelBuilder::storeRows(Value tile, Value view, ValueRange indices, Value rows, Value mask,
-                              ArrayRef<int64_t> dims) {
+void KernelBuilder::storeRows(Value tile, Value view, ValueRange indices,
+                              Value rows, Value mask, ArrayRef<int64_t> dims) {
   StoreRowsOp::create(b, tile, view, indices, rows, mask, dims);
 }
 
 Value KernelBuilder::loadScalar(Value view, ValueRange indices) {
-  return LoadScalarOp::create(b, cast<ViewType>(view.getType()).getElementType(), view, indices);
+  return LoadScalarOp::create(
+      b, cast<ViewType>(view.getType()).getElementType(), view, indices);
 }
 
 void KernelBuilder::storeScalar(Value value, Value view, ValueRange indices) {
@@ -294,8 +321,9 @@ void KernelBuilder::storeScalar(Value value, Value view, ValueRange indices) {
 // Control
 //===----------------------------------------------------------------------===//
 
-KernelBuilder::Values KernelBuilder::loop(Value lower, Value upper, int64_t step,
-                                          ValueRange carried, LoopBody body) {
+KernelBuilder::Values KernelBuilder::loop(Value lower, Value upper,
+                                          int64_t step, ValueRange carried,
+                                          LoopBody body) {
   auto loop = scf::ForOp::create(b, lower, upper, idx(step), carried);
   OpBuilder::InsertionGuard guard(b);
   // Without carried values the loop comes with its terminator.
@@ -317,12 +345,14 @@ void KernelBuilder::when(Value condition, function_ref<void()> body) {
   body();
 }
 
-KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values()> then,
+KernelBuilder::Values KernelBuilder::choose(Value condition,
+                                            function_ref<Values()> then,
                                             function_ref<Values()> otherwise) {
   auto branch = [&](function_ref<Values()> values) {
     return [&, values](OpBuilder &nested, Location loc) {
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(nested.getInsertionBlock(), nested.getInsertionPoint());
+      b.setInsertionPoint(nested.getInsertionBlock(),
+                          nested.getInsertionPoint());
       Values results = values();
       scf::YieldOp::create(b, results);
     };

@@ -16,8 +16,8 @@ using namespace hybrid::tile;
 static constexpr int64_t kTailRows = 16;
 
 /// The largest tile that divides a static size evenly and is not small, at best
-/// in whole register blocks (64 columns on the widest machine); else `most`: then
-/// the last tile is cut by a limit.
+/// in whole register blocks (64 columns on the widest machine); else `most`:
+/// then the last tile is cut by a limit.
 static int64_t tileOf(int64_t size, int64_t most) {
   if (ShapedType::isDynamic(size))
     return most;
@@ -39,11 +39,14 @@ struct Axis {
   Value base, limit;
 
   Axis(int64_t size, int64_t most) : size(size), tile(tileOf(size, most)) {}
-  bool isRagged() const { return ShapedType::isDynamic(size) || size % tile != 0; }
+  bool isRagged() const {
+    return ShapedType::isDynamic(size) || size % tile != 0;
+  }
   AffineExpr tiles(AffineExpr dynamicSize) const {
-    AffineExpr all = ShapedType::isDynamic(size)
-                         ? dynamicSize
-                         : getAffineConstantExpr(size, dynamicSize.getContext());
+    AffineExpr all =
+        ShapedType::isDynamic(size)
+            ? dynamicSize
+            : getAffineConstantExpr(size, dynamicSize.getContext());
     return all.ceilDiv(tile);
   }
 };
@@ -57,7 +60,8 @@ private:
   SmallVector<Type> viewTypes(MLIRContext *context) const;
   KernelBuilder makeBuilder(OpBuilder &builder, Location loc) const;
   void placeRows();
-  /// A block of a matrix with the given axes, of `group` where there are groups.
+  /// A block of a matrix with the given axes, of `group` where there are
+  /// groups.
   Value load(Value view, Value group, const Axis &first, const Axis &second);
   Value sumOverDepth();
   void emitTile();
@@ -72,11 +76,12 @@ private:
 } // namespace
 
 Product::Product(OpBuilder &builder, Location loc, const ProductShape &shape)
-    : s(shape), m(s.rows, s.rowTile), n(s.columns, s.columnTile), k(s.depth, s.depthTile),
-      rowTile(m.tile), b(makeBuilder(builder, loc)) {}
+    : s(shape), m(s.rows, s.rowTile), n(s.columns, s.columnTile),
+      k(s.depth, s.depthTile), rowTile(m.tile), b(makeBuilder(builder, loc)) {}
 
 SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
-  auto matrix = [&](int64_t first, int64_t second, bool transposed, bool grouped) {
+  auto matrix = [&](int64_t first, int64_t second, bool transposed,
+                    bool grouped) {
     SmallVector<int64_t> shape = {first, second};
     if (transposed)
       std::swap(shape[0], shape[1]);
@@ -84,8 +89,9 @@ SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
       shape.insert(shape.begin(), ShapedType::kDynamic);
     return KernelBuilder::viewType(context, shape);
   };
-  SmallVector<Type> types = {matrix(s.rows, s.depth, s.transposeA, false),
-                             matrix(s.depth, s.columns, s.transposeB, s.grouped)};
+  SmallVector<Type> types = {
+      matrix(s.rows, s.depth, s.transposeA, false),
+      matrix(s.depth, s.columns, s.transposeB, s.grouped)};
   if (s.grouped)
     llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
   types.push_back(matrix(s.rows, s.columns, false, false));
@@ -96,16 +102,17 @@ KernelBuilder Product::makeBuilder(OpBuilder &builder, Location loc) const {
   MLIRContext *context = builder.getContext();
   Symbols sym(context);
   AffineExpr dynamicSize = s.dynamicSize ? s.dynamicSize : sym.tokens;
-  SmallVector<AffineExpr> grid = {m.tiles(s.grouped ? sym.longest : dynamicSize),
-                                  n.tiles(dynamicSize)};
+  SmallVector<AffineExpr> grid = {
+      m.tiles(s.grouped ? sym.longest : dynamicSize), n.tiles(dynamicSize)};
   if (s.grouped)
     grid.insert(grid.begin(), sym.segments);
   SmallVector<Order> order(grid.size(), Order::parallel);
-  return KernelBuilder(builder, loc, s.grouped ? "grouped_product" : "product", grid, order,
-                       viewTypes(context));
+  return KernelBuilder(builder, loc, s.grouped ? "grouped_product" : "product",
+                       grid, order, viewTypes(context));
 }
 
-Value Product::load(Value view, Value of, const Axis &first, const Axis &second) {
+Value Product::load(Value view, Value of, const Axis &first,
+                    const Axis &second) {
   SmallVector<Value> indices = {first.base, second.base}, limits;
   SmallVector<int64_t> dims = {0, 1};
   if (of) {
@@ -124,24 +131,29 @@ Value Product::load(Value view, Value of, const Axis &first, const Axis &second)
 Value Product::sumOverDepth() {
   auto step = [&](Value base, Value acc) {
     k.base = base;
-    Value left = s.transposeA ? load(b.view(0), {}, k, m) : load(b.view(0), {}, m, k);
-    Value right = s.transposeB ? load(b.view(1), group, n, k) : load(b.view(1), group, k, n);
+    Value left =
+        s.transposeA ? load(b.view(0), {}, k, m) : load(b.view(0), {}, m, k);
+    Value right = s.transposeB ? load(b.view(1), group, n, k)
+                               : load(b.view(1), group, k, n);
     // Names are unique in a program, which may have tiles of two sizes.
     std::string suffix = m.tile == rowTile ? "" : "_tail";
     b.named("load_a" + suffix, left);
     b.named("load_b" + suffix, right);
-    return b.named("product" + suffix, b.dot(left, right, acc, s.transposeA, s.transposeB));
+    return b.named("product" + suffix,
+                   b.dot(left, right, acc, s.transposeA, s.transposeB));
   };
   Value zero = b.zeros({m.tile, n.tile});
   if (k.size == k.tile)
     return step(b.idx(0), zero);
-  Value depth = ShapedType::isDynamic(k.size) ? b.dim(b.view(0), s.transposeA ? 0 : 1)
-                                              : b.idx(k.size);
+  Value depth = ShapedType::isDynamic(k.size)
+                    ? b.dim(b.view(0), s.transposeA ? 0 : 1)
+                    : b.idx(k.size);
   if (k.isRagged())
     k.limit = depth;
-  return b.loop(b.idx(0), depth, k.tile, {zero}, [&](Value base, ValueRange carried) {
-    return KernelBuilder::Values{step(base, carried.front())};
-  })[0];
+  return b.loop(b.idx(0), depth, k.tile, {zero},
+                [&](Value base, ValueRange carried) {
+                  return KernelBuilder::Values{step(base, carried.front())};
+                })[0];
 }
 
 void Product::placeRows() {
@@ -203,6 +215,7 @@ ProgramOp Product::emit() {
   return b.finish();
 }
 
-ProgramOp hybrid::tile::buildProduct(OpBuilder &builder, Location loc, const ProductShape &shape) {
+ProgramOp hybrid::tile::buildProduct(OpBuilder &builder, Location loc,
+                                     const ProductShape &shape) {
   return Product(builder, loc, shape).emit();
 }

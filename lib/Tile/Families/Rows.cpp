@@ -20,17 +20,21 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
   enum View : unsigned { X, Y };
   constexpr int64_t rows = 16;
   MLIRContext *c = builder.getContext();
-  SmallVector<int64_t> xShape = {kDynamic}, yShape(s.sizes.begin() + s.summed, s.sizes.end());
+  SmallVector<int64_t> xShape = {kDynamic},
+                       yShape(s.sizes.begin() + s.summed, s.sizes.end());
   llvm::append_range(xShape, s.sizes);
   int64_t rank = s.sizes.size(), width = yShape.back();
   int64_t columns = std::min<int64_t>(width, 64);
   bool ragged = width % columns != 0;
   // A dim before the columns that is not summed is a grid dim.
-  bool perOuter = rank == 2 && s.summed == 0, sumsOuter = rank == 2 && s.summed == 1;
-  SmallVector<AffineExpr> grid = {getAffineConstantExpr(width, c).ceilDiv(columns)};
+  bool perOuter = rank == 2 && s.summed == 0,
+       sumsOuter = rank == 2 && s.summed == 1;
+  SmallVector<AffineExpr> grid = {
+      getAffineConstantExpr(width, c).ceilDiv(columns)};
   if (perOuter)
     grid.insert(grid.begin(), getAffineConstantExpr(s.sizes[0], c));
-  Type types[] = {KernelBuilder::viewType(c, xShape), KernelBuilder::viewType(c, yShape)};
+  Type types[] = {KernelBuilder::viewType(c, xShape),
+                  KernelBuilder::viewType(c, yShape)};
   SmallVector<Order> order(grid.size(), Order::parallel);
   KernelBuilder k(builder, loc, "reduce_tokens", grid, order, types);
 
@@ -41,19 +45,21 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
     if (sumsOuter) {
       if (ragged)
         limits.append({k.idx(s.sizes[0]), end});
-      Value x = k.load(k.view(X), {row, zero, column}, {0, 1, 2}, {rows, s.sizes[0], columns},
-                       limits);
+      Value x = k.load(k.view(X), {row, zero, column}, {0, 1, 2},
+                       {rows, s.sizes[0], columns}, limits);
       return k.reshape(k.sum(x, 1), {rows, columns});
     }
     if (ragged)
       limits.push_back(end);
     if (perOuter)
-      return k.load(k.view(X), {row, k.id(0), column}, {0, 2}, {rows, columns}, limits);
+      return k.load(k.view(X), {row, k.id(0), column}, {0, 2}, {rows, columns},
+                    limits);
     return k.load(k.view(X), {row, column}, {0, 1}, {rows, columns}, limits);
   };
   Value sum = k.loop(zero, tokens, rows, {k.zeros({1, columns})},
                      [&](Value row, ValueRange carried) {
-                       return KernelBuilder::Values{k.add(carried[0], k.sum(block(row), 0))};
+                       return KernelBuilder::Values{
+                           k.add(carried[0], k.sum(block(row), 0))};
                      })[0];
   SmallVector<Value> at = {column}, limits;
   if (perOuter)
@@ -69,18 +75,21 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
   return k.finish();
 }
 
-ProgramOp hybrid::tile::buildLastRows(OpBuilder &builder, Location loc, int64_t width) {
+ProgramOp hybrid::tile::buildLastRows(OpBuilder &builder, Location loc,
+                                      int64_t width) {
   enum View : unsigned { X, Table, TokenSegment, Y };
   MLIRContext *c = builder.getContext();
   SmallVector<Type> types = {KernelBuilder::viewType(c, {kDynamic, width})};
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
   types.push_back(KernelBuilder::viewType(c, {kDynamic, width}));
-  KernelBuilder k(builder, loc, "last_rows", {Symbols(c).segments}, {Order::parallel}, types);
+  KernelBuilder k(builder, loc, "last_rows", {Symbols(c).segments},
+                  {Order::parallel}, types);
   Segment segment = k.segment(k.view(Table), k.id(0));
   Value zero = k.idx(0);
   // An empty segment begins at its end, where the limit gives zeros.
   Value row = k.max(segment.begin, k.sub(segment.end, k.idx(1)));
-  Value last = k.load(k.view(X), {row, zero}, {0, 1}, {1, width}, {segment.end});
+  Value last =
+      k.load(k.view(X), {row, zero}, {0, 1}, {1, width}, {segment.end});
   k.store(last, k.view(Y), {k.id(0), zero}, {0, 1});
   return k.finish();
 }

@@ -22,7 +22,8 @@ static constexpr int64_t kBlockElements = 8192;
 // RowwiseEmitter
 //===----------------------------------------------------------------------===//
 
-void RowwiseEmitter::setSegments(Value segments, Value table, Value tokenSegment) {
+void RowwiseEmitter::setSegments(Value segments, Value table,
+                                 Value tokenSegment) {
   segmentViews[segments] = {table, tokenSegment, {}};
 }
 
@@ -32,7 +33,8 @@ bool RowBlock::hasRows(Type type) const {
     return false;
   if (rowType.isDynamicDim(0))
     return tensor.isDynamicDim(0);
-  return tensor.getRank() == rowType.getRank() && tensor.getDimSize(0) == rowType.getDimSize(0);
+  return tensor.getRank() == rowType.getRank() &&
+         tensor.getDimSize(0) == rowType.getDimSize(0);
 }
 
 SmallVector<int64_t> RowBlock::tileShape(Type type) const {
@@ -52,11 +54,12 @@ Value RowwiseEmitter::stretch(Value tile, Shape shape) {
 Value RowwiseEmitter::segmentColumn(Value segments, int64_t column) {
   SegmentViews &views = segmentViews[segments];
   if (!views.rows) {
-    Value segment = k.load(views.tokenSegment, {firstRow}, {0}, {block.rows}, {numRows});
+    Value segment =
+        k.load(views.tokenSegment, {firstRow}, {0}, {block.rows}, {numRows});
     Value left = k.splat(k.toI32(k.sub(numRows, firstRow)), {block.rows});
     Value mask = k.lt(k.iota(0, {block.rows}), left);
-    views.rows = k.loadRows(views.table, {k.idx(0), k.idx(0)}, segment, mask, {0, 1},
-                            {block.rows, 4});
+    views.rows = k.loadRows(views.table, {k.idx(0), k.idx(0)}, segment, mask,
+                            {0, 1}, {block.rows, 4});
   }
   return k.slice(views.rows, 1, column, 1);
 }
@@ -64,7 +67,8 @@ Value RowwiseEmitter::segmentColumn(Value segments, int64_t column) {
 Value RowwiseEmitter::positions(Value segments) {
   int64_t shape[] = {block.rows, 1};
   Value row = k.add(k.splat(k.toI32(firstRow), shape), k.iota(0, shape));
-  return k.add(k.sub(row, segmentColumn(segments, 0)), segmentColumn(segments, 3));
+  return k.add(k.sub(row, segmentColumn(segments, 0)),
+               segmentColumn(segments, 3));
 }
 
 Value RowwiseEmitter::positionsEnd(Value segments) {
@@ -138,12 +142,15 @@ LogicalResult RowwiseProgram::check() {
     if (!lookupRowwiseEmission(inner))
       return inner->emitOpError("has no row-wise emission");
     if (!cast<RowwiseOpInterface>(inner).isRowwise())
-      return inner->emitOpError("does not keep to its rows; it is a view, not a kernel");
+      return inner->emitOpError(
+          "does not keep to its rows; it is a view, not a kernel");
   }
   for (Value result : results) {
     auto type = cast<RankedTensorType>(result.getType());
-    if (!block.hasRows(type) || type.getDimSize(0) != block.rowType.getDimSize(0))
-      return op->emitOpError("results must have the same rows in one kernel, got ")
+    if (!block.hasRows(type) ||
+        type.getDimSize(0) != block.rowType.getDimSize(0))
+      return op->emitOpError(
+                 "results must have the same rows in one kernel, got ")
              << block.rowType << " and " << type;
     if (type.getRank() > 3)
       return op->emitOpError("row-wise tiles have at most 3 dims, got ")
@@ -156,7 +163,8 @@ SmallVector<Type> RowwiseProgram::viewTypes(MLIRContext *context) const {
   SmallVector<Type> types;
   auto add = [&](Type type) {
     if (isa<SegmentsType>(type))
-      return llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
+      return llvm::append_range(types,
+                                KernelBuilder::segmentViewTypes(context));
     auto tensor = cast<RankedTensorType>(type);
     types.push_back(ViewType::get(tensor.getShape(), tensor.getElementType()));
   };
@@ -167,8 +175,9 @@ SmallVector<Type> RowwiseProgram::viewTypes(MLIRContext *context) const {
   return types;
 }
 
-void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow, Value numRows) {
-  unsigned view = 0;
+void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow,
+                                  Value numRows) {
+  unsigned view = 0, loaded = 0;
   for (Value operand : operands) {
     Value from = e.k.view(view++);
     if (isa<SegmentsType>(operand.getType())) {
@@ -185,8 +194,10 @@ void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow, Value numRo
       indices.front() = firstRow;
       limits.push_back(numRows);
     }
-    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
-    e.setTile(operand, e.k.load(from, indices, dims, shape, limits));
+    SmallVector<int64_t> dims =
+        llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+    Value tile = e.k.load(from, indices, dims, shape, limits);
+    e.setTile(operand, e.k.named(("load_" + Twine(loaded++)).str(), tile));
   }
 }
 
@@ -198,8 +209,8 @@ void RowwiseProgram::emit(RowwiseEmitter &e) {
 ProgramOp RowwiseProgram::build(OpBuilder &builder) {
   MLIRContext *context = builder.getContext();
   AffineExpr rows = getSizes(block.rowType).getResult(0);
-  KernelBuilder k(builder, op->getLoc(), "rowwise", {rows.ceilDiv(block.rows)}, {Order::parallel},
-                  viewTypes(context));
+  KernelBuilder k(builder, op->getLoc(), "rowwise", {rows.ceilDiv(block.rows)},
+                  {Order::parallel}, viewTypes(context));
   unsigned firstResult = k.numViews() - results.size();
   Value firstRow = k.mul(k.id(0), k.idx(block.rows));
   Value numRows = k.dim(k.view(firstResult), 0);
@@ -207,19 +218,25 @@ ProgramOp RowwiseProgram::build(OpBuilder &builder) {
   loadOperands(e, firstRow, numRows);
   emit(e);
   for (auto [n, result] : llvm::enumerate(results)) {
-    SmallVector<Value> indices(cast<RankedTensorType>(result.getType()).getRank(), k.idx(0));
+    SmallVector<Value> indices(
+        cast<RankedTensorType>(result.getType()).getRank(), k.idx(0));
     indices.front() = firstRow;
-    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, indices.size()));
-    k.store(e.tileOf(result), k.view(firstResult + n), indices, dims, {numRows});
+    SmallVector<int64_t> dims =
+        llvm::to_vector(llvm::seq<int64_t>(0, indices.size()));
+    k.store(e.tileOf(result), k.view(firstResult + n), indices, dims,
+            {numRows});
   }
   return k.finish();
 }
 
-FailureOr<ProgramOp> hybrid::tile::buildRowwise(OpBuilder &builder, Operation *op) {
+FailureOr<ProgramOp> hybrid::tile::buildRowwise(OpBuilder &builder,
+                                                Operation *op) {
   RowwiseProgram program(op);
   if (failed(program.check()))
     return failure();
   return program.build(builder);
 }
 
-bool hybrid::tile::hasRowwiseEmission(Operation *op) { return lookupRowwiseEmission(op); }
+bool hybrid::tile::hasRowwiseEmission(Operation *op) {
+  return lookupRowwiseEmission(op);
+}

@@ -1,4 +1,5 @@
-//===- RowwiseEmissions.cpp - how each row-wise operation becomes tile operations -*- C++ -*-===//
+//===- RowwiseEmissions.cpp - how each row-wise operation becomes tile
+//operations -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,9 +19,13 @@ using namespace hybrid::tile;
 namespace {
 using Emitter = RowwiseEmitter;
 
-ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
+ArrayRef<int64_t> shapeOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getShape();
+}
 
-Value number(Emitter &e, double value, Value like) { return e.k.full(value, shapeOf(like)); }
+Value number(Emitter &e, double value, Value like) {
+  return e.k.full(value, shapeOf(like));
+}
 
 //===----------------------------------------------------------------------===//
 // Elementwise. No exponential of a positive number is formed.
@@ -64,7 +69,8 @@ Value unary(Emitter &e, Operation *op) {
 /// dx = dy times `factor` of the first operand.
 template <Value (*factor)(Emitter &, Value)>
 Value gradient(Emitter &e, Operation *op) {
-  return e.k.mul(e.tileOf(op->getOperand(1)), factor(e, e.tileOf(op->getOperand(0))));
+  return e.k.mul(e.tileOf(op->getOperand(1)),
+                 factor(e, e.tileOf(op->getOperand(0))));
 }
 
 Value silu(Emitter &e, Value x) { return e.k.mul(x, sigmoid(e, x)); }
@@ -84,12 +90,14 @@ Value logSigmoidSlope(Emitter &e, Value x) { return sigmoid(e, e.k.neg(x)); }
 
 Value scale(Emitter &e, Operation *op) {
   Value x = e.tileOf(op->getOperand(0));
-  return e.k.mul(x, number(e, cast<ScaleOp>(op).getFactor().convertToDouble(), x));
+  return e.k.mul(x,
+                 number(e, cast<ScaleOp>(op).getFactor().convertToDouble(), x));
 }
 
 Value fill(Emitter &e, Operation *op) {
   auto fillOp = cast<FillOp>(op);
-  return e.k.full(fillOp.getValue().convertToDouble(), e.tileShape(fillOp.getType()));
+  return e.k.full(fillOp.getValue().convertToDouble(),
+                  e.tileShape(fillOp.getType()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +118,8 @@ Value inverseSize(Emitter &e, Value x, NormKind kind, double epsilon) {
 Value normalize(Emitter &e, Operation *op) {
   auto norm = cast<NormalizeOp>(op);
   Value x = e.tileOf(norm.getX());
-  Value r = inverseSize(e, x, norm.getKind(), norm.getEpsilon().convertToDouble());
+  Value r =
+      inverseSize(e, x, norm.getKind(), norm.getEpsilon().convertToDouble());
   return e.k.mul(x, e.k.broadcast(r, shapeOf(x)));
 }
 
@@ -119,7 +128,8 @@ Value normalizeGrad(Emitter &e, Operation *op) {
   auto norm = cast<NormalizeGradOp>(op);
   Value x = e.tileOf(norm.getX()), dy = e.tileOf(norm.getDy());
   ArrayRef<int64_t> shape = shapeOf(x);
-  Value inverse = inverseSize(e, x, norm.getKind(), norm.getEpsilon().convertToDouble());
+  Value inverse =
+      inverseSize(e, x, norm.getKind(), norm.getEpsilon().convertToDouble());
   Value r = e.k.broadcast(inverse, shape), y = e.k.mul(x, r);
   Value along = e.k.sum(e.k.mul(y, dy), lastDim(x));
   if (norm.getKind() == NormKind::rms)
@@ -147,7 +157,8 @@ Value fixedPointAngles(Emitter &e, RotaryOp op, Value position) {
         static_cast<uint32_t>(std::llround(turns * 4294967296.0))));
   }
   Value perTurn = e.stretch(e.k.tableI32(table), {rows, half});
-  Value fraction = e.k.toF32(e.k.mul(perTurn, e.k.broadcast(position, {rows, half})));
+  Value fraction =
+      e.k.toF32(e.k.mul(perTurn, e.k.broadcast(position, {rows, half})));
   return e.k.mul(fraction, e.k.full(2.0 * kPi / 4294967296.0, {rows, half}));
 }
 
@@ -156,16 +167,19 @@ Value fixedPointAngles(Emitter &e, RotaryOp op, Value position) {
 Value stretchedAngles(Emitter &e, RotaryOp op, Value position) {
   int64_t d = op.getRotaryDim(), half = d / 2, rows = shapeOf(position)[0];
   double base = op.getBase().convertToDouble();
-  double factor = op.getNtkFactor()->convertToDouble(), length = *op.getOriginalLength();
+  double factor = op.getNtkFactor()->convertToDouble(),
+         length = *op.getOriginalLength();
   int64_t column[] = {rows, 1}, shape[] = {rows, half};
   Value end = e.k.toF32(e.positionsEnd(op.getSegments()));
-  Value ratio = e.k.mul(e.k.max(end, e.k.full(length, column)), e.k.full(factor / length, column));
+  Value ratio = e.k.mul(e.k.max(end, e.k.full(length, column)),
+                        e.k.full(factor / length, column));
   Value logRatio = e.k.log(e.k.sub(ratio, e.k.full(factor - 1.0, column)));
   Value index = e.k.toF32(e.k.iota(1, shape));
   Value exponent = e.k.mul(index, e.k.full(-2.0 * std::log(base) / d, shape));
   if (d > 2) {
     Value slope = e.k.mul(index, e.k.full(-2.0 / (d - 2), shape));
-    exponent = e.k.add(exponent, e.k.mul(slope, e.k.broadcast(logRatio, shape)));
+    exponent =
+        e.k.add(exponent, e.k.mul(slope, e.k.broadcast(logRatio, shape)));
   }
   return e.k.mul(e.k.broadcast(e.k.toF32(position), shape), e.k.exp(exponent));
 }
@@ -176,10 +190,14 @@ Value rotary(Emitter &e, Operation *op) {
   ArrayRef<int64_t> shape = shapeOf(x);
   int64_t d = rotaryOp.getRotaryDim(), half = d / 2;
   Value position = e.positions(rotaryOp.getSegments());
-  Value angle = rotaryOp.getNtkFactor() ? stretchedAngles(e, rotaryOp, position)
-                                        : fixedPointAngles(e, rotaryOp, position);
-  int64_t perRow[] = {shape[0], 1, half}, perHead[] = {shape[0], shape[1], half};
-  auto overHeads = [&](Value tile) { return e.k.broadcast(e.k.reshape(tile, perRow), perHead); };
+  Value angle = rotaryOp.getNtkFactor()
+                    ? stretchedAngles(e, rotaryOp, position)
+                    : fixedPointAngles(e, rotaryOp, position);
+  int64_t perRow[] = {shape[0], 1, half},
+          perHead[] = {shape[0], shape[1], half};
+  auto overHeads = [&](Value tile) {
+    return e.k.broadcast(e.k.reshape(tile, perRow), perHead);
+  };
   Value cos = overHeads(math::CosOp::create(e.k.ops(), angle));
   Value sin = overHeads(math::SinOp::create(e.k.ops(), angle));
   if (rotaryOp.getInverse())
@@ -198,8 +216,9 @@ Value logNScale(Emitter &e, Operation *op) {
   Value x = e.tileOf(scaleOp.getX());
   Value position = e.k.toF32(e.positions(scaleOp.getSegments()));
   Value one = number(e, 1.0, position);
-  Value ratio = e.k.mul(e.k.log(e.k.add(position, one)),
-                        number(e, 1.0 / std::log(double(scaleOp.getTrained())), position));
+  Value ratio = e.k.mul(
+      e.k.log(e.k.add(position, one)),
+      number(e, 1.0 / std::log(double(scaleOp.getTrained())), position));
   Value factor = e.k.max(one, ratio);
   SmallVector<int64_t> column(shapeOf(x).size(), 1);
   column[0] = shapeOf(x)[0];
@@ -216,13 +235,14 @@ Value reduceDim(Emitter &e, Operation *op) {
 }
 
 Value reshape(Emitter &e, Operation *op) {
-  return e.k.reshape(e.tileOf(op->getOperand(0)), e.tileShape(op->getResult(0).getType()));
+  return e.k.reshape(e.tileOf(op->getOperand(0)),
+                     e.tileShape(op->getResult(0).getType()));
 }
 
 Value slice(Emitter &e, Operation *op) {
   auto sliceOp = cast<hybrid::SliceOp>(op);
-  return e.k.slice(e.tileOf(sliceOp.getX()), sliceOp.getDim(), sliceOp.getOffset(),
-                   sliceOp.getSize());
+  return e.k.slice(e.tileOf(sliceOp.getX()), sliceOp.getDim(),
+                   sliceOp.getOffset(), sliceOp.getSize());
 }
 
 Value concat(Emitter &e, Operation *op) {

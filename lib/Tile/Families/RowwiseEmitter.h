@@ -1,4 +1,5 @@
-//===- RowwiseEmitter.h - one block of rows of a row-wise program -*- C++ -*-===//
+//===- RowwiseEmitter.h - one block of rows of a row-wise program -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,17 +40,21 @@ public:
   void setTile(mlir::Value value, mlir::Value tile) { tiles[value] = tile; }
 
   /// Views of a value of type `!hybrid.segments`: table, token segments.
-  void setSegments(mlir::Value segments, mlir::Value table, mlir::Value tokenSegment);
+  void setSegments(mlir::Value segments, mlir::Value table,
+                   mlir::Value tokenSegment);
 
   /// The shape of the tile that a value of this type becomes.
-  llvm::SmallVector<int64_t> tileShape(mlir::Type type) const { return block.tileShape(type); }
+  llvm::SmallVector<int64_t> tileShape(mlir::Type type) const {
+    return block.tileShape(type);
+  }
 
   /// `tile` stretched to `shape`: its dims are matched with the last ones.
   mlir::Value stretch(mlir::Value tile, Shape shape);
 
   /// Position in its segment of each row, [rows, 1] of i32.
   mlir::Value positions(mlir::Value segments);
-  /// Positions of each row's segment up to the end of this call, [rows, 1] of i32.
+  /// Positions of each row's segment up to the end of this call, [rows, 1] of
+  /// i32.
   mlir::Value positionsEnd(mlir::Value segments);
 
   KernelBuilder &k;

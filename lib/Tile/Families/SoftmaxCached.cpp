@@ -17,21 +17,23 @@ using namespace hybrid::tile;
 /// Cache rows of `count` positions from `first` on, as i32. The positions that
 /// are read or written span at most the ring, so that one subtraction wraps
 /// them; others are masked.
-static Value cacheRows(KernelBuilder &k, const SoftmaxShape &s, Value rows, Value first,
-                       int64_t count) {
+static Value cacheRows(KernelBuilder &k, const SoftmaxShape &s, Value rows,
+                       Value first, int64_t count) {
   Value pinned = k.idx(s.pinnedRows()), ring = k.sub(rows, pinned);
   Value from = k.max(first, pinned);
   Value base = k.rem(k.sub(from, pinned), ring);
   auto scalar = [&](Value index) { return k.splat(k.toI32(index), {count}); };
   Value position = k.add(scalar(first), k.iota(0, {count}));
   Value place = k.add(k.sub(position, scalar(from)), scalar(base));
-  Value wrapped = k.select(k.lt(place, scalar(ring)), place, k.sub(place, scalar(ring)));
+  Value wrapped =
+      k.select(k.lt(place, scalar(ring)), place, k.sub(place, scalar(ring)));
   Value inRing = k.add(wrapped, scalar(pinned));
   return k.select(k.lt(position, scalar(pinned)), position, inRing);
 }
 
 /// Which of `count` positions from `first` on lie below all `limits`.
-static Value below(KernelBuilder &k, Value first, int64_t count, ArrayRef<Value> limits) {
+static Value below(KernelBuilder &k, Value first, int64_t count,
+                   ArrayRef<Value> limits) {
   Value end = limits.front();
   for (Value limit : limits.drop_front())
     if (limit)
@@ -55,8 +57,9 @@ ProgramOp hybrid::tile::buildSoftmaxAppend(OpBuilder &builder, Location loc,
   enum View : unsigned { K, V, KCache, VCache, Table, TokenSegment };
   MLIRContext *context = builder.getContext();
   constexpr int64_t t = ShapedType::kDynamic;
-  SmallVector<Type> types = {KernelBuilder::viewType(context, {t, s.kvHeads, s.dim}),
-                             KernelBuilder::viewType(context, {t, s.kvHeads, s.valueDim})};
+  SmallVector<Type> types = {
+      KernelBuilder::viewType(context, {t, s.kvHeads, s.dim}),
+      KernelBuilder::viewType(context, {t, s.kvHeads, s.valueDim})};
   llvm::append_range(types, cacheTypes(context, s));
   llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
   Symbols sym(context);
@@ -68,13 +71,15 @@ ProgramOp hybrid::tile::buildSoftmaxAppend(OpBuilder &builder, Location loc,
   Segment segment = k.segment(k.view(Table), k.id(0));
   Value head = k.id(1), zero = k.idx(0);
   Value offset = k.mul(k.id(2), k.idx(s.queryTile));
-  Value row = k.add(segment.begin, offset), position = k.add(segment.first, offset);
+  Value row = k.add(segment.begin, offset),
+        position = k.add(segment.first, offset);
   auto append = [&](View from, View to, int64_t width) {
-    Value tile = k.load(k.view(from), {row, head, zero}, {0, 2}, {s.queryTile, width},
-                        {segment.end});
+    Value tile = k.load(k.view(from), {row, head, zero}, {0, 2},
+                        {s.queryTile, width}, {segment.end});
     Value end = k.add(segment.first, k.sub(segment.end, segment.begin));
     if (!s.anyWindow()) // a row per position
-      return k.store(tile, k.view(to), {segment.slot, head, position, zero}, {2, 3}, {end});
+      return k.store(tile, k.view(to), {segment.slot, head, position, zero},
+                     {2, 3}, {end});
     Value rows = cacheRows(k, s, k.dim(k.view(to), 2), position, s.queryTile);
     k.storeRows(tile, k.view(to), {segment.slot, head, zero, zero}, rows,
                 below(k, position, s.queryTile, {end}), {2, 3});
@@ -91,11 +96,13 @@ ProgramOp hybrid::tile::buildSoftmaxAppend(OpBuilder &builder, Location loc,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One point: a query tile of the heads that share a key head, so that the cache
-/// is read once for all of them; of a single head where their rules differ.
+/// One point: a query tile of the heads that share a key head, so that the
+/// cache is read once for all of them; of a single head where their rules
+/// differ.
 class CachedAttention {
 public:
-  CachedAttention(OpBuilder &builder, Location loc, const SoftmaxShape &s, bool split);
+  CachedAttention(OpBuilder &builder, Location loc, const SoftmaxShape &s,
+                  bool split);
   ProgramOp emit();
 
 private:
@@ -130,8 +137,8 @@ static bool groupsAreUniform(const SoftmaxShape &s) {
   return uniform(s.windows) && uniform(s.sinks);
 }
 
-CachedAttention::CachedAttention(OpBuilder &builder, Location loc, const SoftmaxShape &s,
-                                 bool split)
+CachedAttention::CachedAttention(OpBuilder &builder, Location loc,
+                                 const SoftmaxShape &s, bool split)
     : s(s), split(split), heads(groupsAreUniform(s) ? s.group() : 1),
       k(makeBuilder(builder, loc)) {}
 
@@ -144,38 +151,42 @@ SmallVector<Type> CachedAttention::viewTypes(MLIRContext *c) const {
     types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.valueDim}));
     return types;
   }
-  types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}));
+  types.push_back(
+      KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}));
   types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.splits}));
   return types;
 }
 
-KernelBuilder CachedAttention::makeBuilder(OpBuilder &builder, Location loc) const {
+KernelBuilder CachedAttention::makeBuilder(OpBuilder &builder,
+                                           Location loc) const {
   MLIRContext *context = builder.getContext();
   Symbols sym(context);
-  SmallVector<AffineExpr> grid = {sym.segments, getAffineConstantExpr(s.heads / heads, context),
-                                  sym.longest.ceilDiv(s.queryTile)};
+  SmallVector<AffineExpr> grid = {
+      sym.segments, getAffineConstantExpr(s.heads / heads, context),
+      sym.longest.ceilDiv(s.queryTile)};
   if (split)
     grid.push_back(getAffineConstantExpr(s.splits, context));
   SmallVector<Order> order(grid.size(), Order::parallel);
-  return KernelBuilder(builder, loc, split ? "softmax_split" : "softmax_cached", grid, order,
-                       viewTypes(context));
+  return KernelBuilder(builder, loc, split ? "softmax_split" : "softmax_cached",
+                       grid, order, viewTypes(context));
 }
 
 Value CachedAttention::loadQueries(Value row) {
-  Value tile = k.load(k.view(Q), {row, head, k.idx(0)}, {0, 1, 2}, {s.queryTile, heads, s.dim},
-                      {segment.end});
+  Value tile = k.load(k.view(Q), {row, head, k.idx(0)}, {0, 1, 2},
+                      {s.queryTile, heads, s.dim}, {segment.end});
   return k.named("load_q", k.reshape(tile, {tileRows(), s.dim}));
 }
 
-Value CachedAttention::loadCache(View view, const KeyTile &keys, Value end, int64_t width) {
+Value CachedAttention::loadCache(View view, const KeyTile &keys, Value end,
+                                 int64_t width) {
   Value zero = k.idx(0);
   if (!s.anyWindow())
-    return k.load(k.view(view), {segment.slot, kvHead, keys.first, zero}, {2, 3},
-                  {s.keyTile, width}, {end});
+    return k.load(k.view(view), {segment.slot, kvHead, keys.first, zero},
+                  {2, 3}, {s.keyTile, width}, {end});
   Value rows = cacheRows(k, s, k.dim(k.view(view), 2), keys.first, s.keyTile);
   Value mask = below(k, keys.first, s.keyTile, {end, keys.limit});
-  return k.loadRows(k.view(view), {segment.slot, kvHead, zero, zero}, rows, mask, {2, 3},
-                    {s.keyTile, width});
+  return k.loadRows(k.view(view), {segment.slot, kvHead, zero, zero}, rows,
+                    mask, {2, 3}, {s.keyTile, width});
 }
 
 OnlineSoftmax CachedAttention::attend(Value row, Value firstQuery) {
@@ -197,14 +208,16 @@ OnlineSoftmax CachedAttention::attend(Value row, Value firstQuery) {
   auto tile = [&](Value n, ValueRange carried) {
     KeyTile keys = keyTileAt(k, range, n, s.keyTile);
     Value keyTile = k.named("load_k", loadCache(KCache, keys, end, s.dim));
-    Value product = k.named("scores", k.dot(q, keyTile, k.zeros(scoreShape), false, true));
+    Value product =
+        k.named("scores", k.dot(q, keyTile, k.zeros(scoreShape), false, true));
     Value scores = k.mul(product, k.full(s.scale, scoreShape));
     scores = k.named("mask", maskScores(k, scores, sees, query, keys));
     Value values = k.named("load_v", loadCache(VCache, keys, end, s.valueDim));
     return OnlineSoftmax::from(carried).update(k, scores, values).carried();
   };
   return OnlineSoftmax::from(
-      k.loop(lower, upper, 1, OnlineSoftmax::start(k, tileRows(), s.valueDim).carried(), tile));
+      k.loop(lower, upper, 1,
+             OnlineSoftmax::start(k, tileRows(), s.valueDim).carried(), tile));
 }
 
 void CachedAttention::store(const OnlineSoftmax &result, Value row) {
@@ -249,20 +262,24 @@ ProgramOp hybrid::tile::buildSoftmaxCombine(OpBuilder &builder, Location loc,
   enum View : unsigned { Partial, Lse, O };
   MLIRContext *context = builder.getContext();
   constexpr int64_t t = ShapedType::kDynamic;
-  Type types[] = {KernelBuilder::viewType(context, {t, s.heads, s.splits, s.valueDim}),
-                  KernelBuilder::viewType(context, {t, s.heads, s.splits}),
-                  KernelBuilder::viewType(context, {t, s.heads, s.valueDim})};
-  KernelBuilder k(builder, loc, "softmax_combine", {Symbols(context).tokens}, {Order::parallel},
-                  types);
+  Type types[] = {
+      KernelBuilder::viewType(context, {t, s.heads, s.splits, s.valueDim}),
+      KernelBuilder::viewType(context, {t, s.heads, s.splits}),
+      KernelBuilder::viewType(context, {t, s.heads, s.valueDim})};
+  KernelBuilder k(builder, loc, "softmax_combine", {Symbols(context).tokens},
+                  {Order::parallel}, types);
 
   Value row = k.id(0), zero = k.idx(0);
   int64_t statShape[] = {s.heads, s.splits}, wide[] = {s.heads, s.valueDim};
-  Value lse = k.named("load_lse", k.load(k.view(Lse), {row, zero, zero}, {1, 2}, statShape));
+  Value lse = k.named(
+      "load_lse", k.load(k.view(Lse), {row, zero, zero}, {1, 2}, statShape));
   Value shift = finiteOrZero(k, k.maximum(lse, 1));
-  Value weights = k.named("weights", k.exp(k.sub(lse, k.broadcast(shift, statShape))));
+  Value weights =
+      k.named("weights", k.exp(k.sub(lse, k.broadcast(shift, statShape))));
   Value acc = k.zeros(wide);
   for (int64_t n = 0; n < s.splits; ++n) {
-    Value part = k.load(k.view(Partial), {row, zero, k.idx(n), zero}, {1, 3}, wide);
+    Value part =
+        k.load(k.view(Partial), {row, zero, k.idx(n), zero}, {1, 3}, wide);
     acc = k.add(acc, k.mul(part, k.broadcast(k.slice(weights, 1, n, 1), wide)));
   }
   OnlineSoftmax total{shift, k.sum(weights, 1), acc};

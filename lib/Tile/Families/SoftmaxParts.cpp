@@ -15,7 +15,8 @@ using namespace hybrid::tile;
 /// The window of a head without one: larger than any position, small enough
 /// that sums with positions stay inside i32.
 static constexpr int64_t kNoWindow = int64_t(1) << 30;
-static constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+static constexpr double kMinusInfinity =
+    -std::numeric_limits<double>::infinity();
 
 bool SoftmaxShape::anyWindow() const {
   return llvm::any_of(windows, [](int64_t w) { return w != 0; });
@@ -39,7 +40,8 @@ static Value perHead(KernelBuilder &k, ArrayRef<int64_t> table, Value head) {
   return k.toIndex(k.extract(k.tableI32(table), {head}));
 }
 
-Visibility Visibility::of(KernelBuilder &k, const SoftmaxShape &shape, Value head) {
+Visibility Visibility::of(KernelBuilder &k, const SoftmaxShape &shape,
+                          Value head) {
   if (!shape.anyWindow())
     return {};
   SmallVector<int64_t> windows, sinks(shape.sinks);
@@ -53,8 +55,9 @@ Visibility Visibility::of(KernelBuilder &k, const SoftmaxShape &shape, Value hea
   return sees;
 }
 
-KeyRange hybrid::tile::visibleKeys(KernelBuilder &k, const Visibility &sees, Value firstQuery,
-                                   Value end, int64_t keyTile) {
+KeyRange hybrid::tile::visibleKeys(KernelBuilder &k, const Visibility &sees,
+                                   Value firstQuery, Value end,
+                                   int64_t keyTile) {
   KeyRange range;
   Value zero = k.idx(0), tile = k.idx(keyTile);
   range.start = zero;
@@ -70,8 +73,8 @@ KeyRange hybrid::tile::visibleKeys(KernelBuilder &k, const Visibility &sees, Val
   return range;
 }
 
-KeyTile hybrid::tile::keyTileAt(KernelBuilder &k, const KeyRange &range, Value n,
-                                int64_t keyTile) {
+KeyTile hybrid::tile::keyTileAt(KernelBuilder &k, const KeyRange &range,
+                                Value n, int64_t keyTile) {
   Value tile = k.idx(keyTile);
   Value inMain = k.add(range.start, k.mul(k.sub(n, range.sinkTiles), tile));
   KeyTile at{inMain, {}};
@@ -80,16 +83,19 @@ KeyTile hybrid::tile::keyTileAt(KernelBuilder &k, const KeyRange &range, Value n
   // The last sink tile may reach over the sinks, into the main part.
   Value isSink = k.lt(n, range.sinkTiles);
   at.first = k.select(isSink, k.mul(n, tile), inMain);
-  at.limit = k.select(isSink, range.sinkEnd, k.idx(std::numeric_limits<int32_t>::max()));
+  at.limit = k.select(isSink, range.sinkEnd,
+                      k.idx(std::numeric_limits<int32_t>::max()));
   return at;
 }
 
-Value hybrid::tile::maskScores(KernelBuilder &k, Value scores, const Visibility &sees, Value query,
+Value hybrid::tile::maskScores(KernelBuilder &k, Value scores,
+                               const Visibility &sees, Value query,
                                const KeyTile &keys) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(scores.getType()).getShape();
   int64_t columns[] = {1, shape[1]};
   auto scalar = [&](Value index) { return k.splat(k.toI32(index), shape); };
-  Value key = k.broadcast(k.add(k.splat(k.toI32(keys.first), columns), k.iota(1, columns)), shape);
+  Value key = k.broadcast(
+      k.add(k.splat(k.toI32(keys.first), columns), k.iota(1, columns)), shape);
   Value row = k.broadcast(query, shape);
   Value visible = k.le(key, row);
   if (sees.window) {
@@ -109,18 +115,22 @@ Value hybrid::tile::maskScores(KernelBuilder &k, Value scores, const Visibility 
 
 Value hybrid::tile::finiteOrZero(KernelBuilder &k, Value value) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
-  return k.select(k.eq(value, k.full(kMinusInfinity, shape)), k.zeros(shape), value);
+  return k.select(k.eq(value, k.full(kMinusInfinity, shape)), k.zeros(shape),
+                  value);
 }
 
-OnlineSoftmax OnlineSoftmax::start(KernelBuilder &k, int64_t rows, int64_t valueDim) {
-  return {k.full(kMinusInfinity, {rows, 1}), k.zeros({rows, 1}), k.zeros({rows, valueDim})};
+OnlineSoftmax OnlineSoftmax::start(KernelBuilder &k, int64_t rows,
+                                   int64_t valueDim) {
+  return {k.full(kMinusInfinity, {rows, 1}), k.zeros({rows, 1}),
+          k.zeros({rows, valueDim})};
 }
 
 OnlineSoftmax OnlineSoftmax::from(ValueRange carried) {
   return {carried[0], carried[1], carried[2]};
 }
 
-OnlineSoftmax OnlineSoftmax::update(KernelBuilder &k, Value scores, Value values) const {
+OnlineSoftmax OnlineSoftmax::update(KernelBuilder &k, Value scores,
+                                    Value values) const {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(scores.getType()).getShape();
   ArrayRef<int64_t> accShape = cast<RankedTensorType>(acc.getType()).getShape();
   OnlineSoftmax next;
@@ -139,7 +149,8 @@ Value OnlineSoftmax::output(KernelBuilder &k) const {
   ArrayRef<int64_t> accShape = cast<RankedTensorType>(acc.getType()).getShape();
   Value one = k.full(1.0, shape), zero = k.zeros(shape);
   Value divisor = k.select(k.eq(sum, zero), one, sum);
-  return k.named("output", k.mul(acc, k.broadcast(k.div(one, divisor), accShape)));
+  return k.named("output",
+                 k.mul(acc, k.broadcast(k.div(one, divisor), accShape)));
 }
 
 Value OnlineSoftmax::logSumExp(KernelBuilder &k) const {

@@ -18,7 +18,8 @@ namespace hybrid::tile {
 struct Visibility {
   /// Window and pinned positions of `head` (an index), from constant tables
   /// where the heads differ.
-  static Visibility of(KernelBuilder &k, const SoftmaxShape &shape, mlir::Value head);
+  static Visibility of(KernelBuilder &k, const SoftmaxShape &shape,
+                       mlir::Value head);
 
   mlir::Value window, sinks; // index
 };
@@ -26,27 +27,30 @@ struct Visibility {
 /// The key tiles a query tile must visit: those that cover [0, sinkEnd), then
 /// those that cover [start, end). Nothing in between is visible.
 struct KeyRange {
-  mlir::Value sinkEnd, sinkTiles, start, tiles; // index; `tiles` counts both parts
+  mlir::Value sinkEnd, sinkTiles, start,
+      tiles; // index; `tiles` counts both parts
 };
 
 /// Key tiles for queries whose first position is `firstQuery`, of keys up to
 /// `end` (exclusive).
-KeyRange visibleKeys(KernelBuilder &k, const Visibility &sees, mlir::Value firstQuery,
-                     mlir::Value end, int64_t keyTile);
+KeyRange visibleKeys(KernelBuilder &k, const Visibility &sees,
+                     mlir::Value firstQuery, mlir::Value end, int64_t keyTile);
 
 /// One tile of a KeyRange: positions [first, limit).
 struct KeyTile {
   mlir::Value first, limit; // index; limit is null where the range needs none
 };
-KeyTile keyTileAt(KernelBuilder &k, const KeyRange &range, mlir::Value n, int64_t keyTile);
+KeyTile keyTileAt(KernelBuilder &k, const KeyRange &range, mlir::Value n,
+                  int64_t keyTile);
 
 /// -inf where key position `keyFirst` + column is not visible from the query
 /// position of the row (`query` is [rows, 1] of i32).
-mlir::Value maskScores(KernelBuilder &k, mlir::Value scores, const Visibility &sees,
-                       mlir::Value query, const KeyTile &keys);
+mlir::Value maskScores(KernelBuilder &k, mlir::Value scores,
+                       const Visibility &sees, mlir::Value query,
+                       const KeyTile &keys);
 
-/// Running maximum, sum and accumulator of the online softmax. Masks come before
-/// `exp`; the first correction factor is 0, never NaN.
+/// Running maximum, sum and accumulator of the online softmax. Masks come
+/// before `exp`; the first correction factor is 0, never NaN.
 struct OnlineSoftmax {
   mlir::Value max, sum, acc; // [rows, 1], [rows, 1], [rows, valueDim]
 
@@ -54,8 +58,10 @@ struct OnlineSoftmax {
   static OnlineSoftmax from(mlir::ValueRange carried);
   KernelBuilder::Values carried() const { return {max, sum, acc}; }
 
-  /// Takes in a tile of masked scores [rows, keys] and its values [keys, valueDim].
-  OnlineSoftmax update(KernelBuilder &k, mlir::Value scores, mlir::Value values) const;
+  /// Takes in a tile of masked scores [rows, keys] and its values [keys,
+  /// valueDim].
+  OnlineSoftmax update(KernelBuilder &k, mlir::Value scores,
+                       mlir::Value values) const;
   /// acc / sum, and 0 for a row that saw nothing.
   mlir::Value output(KernelBuilder &k) const;
   /// ln of the sum, [rows, 1]; -inf for a row that saw nothing.

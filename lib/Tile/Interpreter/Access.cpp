@@ -14,31 +14,37 @@ using namespace hybrid::tile;
 // One element
 //===----------------------------------------------------------------------===//
 
-LogicalResult Machine::checkedOffset(Operation *op, const Memory &memory, ArrayRef<int64_t> index,
+LogicalResult Machine::checkedOffset(Operation *op, const Memory &memory,
+                                     ArrayRef<int64_t> index,
                                      int64_t &offset) const {
   const HostView &view = memory.view;
   offset = view.offset;
   for (size_t d = 0; d < index.size(); ++d) {
     if (index[d] < 0 || index[d] >= view.sizes[d])
       return op->emitOpError("touches index ")
-             << index[d] << " of dim " << d << ", which has size " << view.sizes[d]
-             << " (element [" << index << "] at grid point [" << point << "])";
+             << index[d] << " of dim " << d << ", which has size "
+             << view.sizes[d] << " (element [" << index << "] at grid point ["
+             << point << "])";
     offset += index[d] * view.strides[d];
   }
   if (offset < 0 || offset >= static_cast<int64_t>(view.memory.size()))
     return op->emitOpError("element [")
-           << index << "] lies at offset " << offset << " of a buffer of " << view.memory.size();
+           << index << "] lies at offset " << offset << " of a buffer of "
+           << view.memory.size();
   return success();
 }
 
-LogicalResult Machine::reportRace(Operation *op, StringRef what, ArrayRef<int64_t> index,
+LogicalResult Machine::reportRace(Operation *op, StringRef what,
+                                  ArrayRef<int64_t> index,
                                   int32_t other) const {
-  return op->emitOpError(what) << " element [" << index << "], which another parallel point"
-                               << (other >= 0 ? " (number " + Twine(other) + ")" : Twine()).str()
-                               << " also touches; points of parallel dims are independent";
+  return op->emitOpError(what)
+         << " element [" << index << "], which another parallel point"
+         << (other >= 0 ? " (number " + Twine(other) + ")" : Twine()).str()
+         << " also touches; points of parallel dims are independent";
 }
 
-LogicalResult Machine::read(Operation *op, Value view, ArrayRef<int64_t> index, double &value) {
+LogicalResult Machine::read(Operation *op, Value view, ArrayRef<int64_t> index,
+                            double &value) {
   Memory &memory = memories[view];
   int64_t offset = 0;
   if (failed(checkedOffset(op, memory, index, offset)))
@@ -48,14 +54,16 @@ LogicalResult Machine::read(Operation *op, Value view, ArrayRef<int64_t> index, 
     if (writer != Memory::kNobody && writer != parallelPoint)
       return reportRace(op, "reads", index, writer);
     int32_t &reader = memory.reader[offset];
-    reader = reader == Memory::kNobody || reader == parallelPoint ? parallelPoint
-                                                                  : Memory::kSeveral;
+    reader = reader == Memory::kNobody || reader == parallelPoint
+                 ? parallelPoint
+                 : Memory::kSeveral;
   }
   value = memory.view.memory[offset];
   return success();
 }
 
-LogicalResult Machine::write(Operation *op, Value view, ArrayRef<int64_t> index, double value) {
+LogicalResult Machine::write(Operation *op, Value view, ArrayRef<int64_t> index,
+                             double value) {
   Memory &memory = memories[view];
   int64_t offset = 0;
   if (failed(checkedOffset(op, memory, index, offset)))
@@ -80,7 +88,8 @@ template <typename BlockOp, typename Visit>
 LogicalResult Machine::visitBlock(BlockOp op, Visit visit) {
   SmallVector<int64_t, 4> base = getIndices(op.getIndices());
   SmallVector<int64_t, 4> limits = getIndices(op.getLimits());
-  ArrayRef<int64_t> shape = op.getTile().getType().getShape(), dims = op.getDims();
+  ArrayRef<int64_t> shape = op.getTile().getType().getShape(),
+                    dims = op.getDims();
   SmallVector<int64_t, 4> at(shape.size(), 0);
   size_t i = 0;
   do {
@@ -121,12 +130,13 @@ LogicalResult Machine::accumulate(AccumulateOp op) {
   Datum tile = get(op.getTile());
   bool first = op.getFirst() && get(op.getFirst()).scalar != 0.0;
   Type element = op.getTile().getType().getElementType();
-  return visitBlock(op, [&](size_t i, ArrayRef<int64_t> index) -> LogicalResult {
-    double before = 0.0;
-    if (!first && failed(read(op, op.getView(), index, before)))
-      return failure();
-    return write(op, op.getView(), index, round(element, before + tile[i]));
-  });
+  return visitBlock(
+      op, [&](size_t i, ArrayRef<int64_t> index) -> LogicalResult {
+        double before = 0.0;
+        if (!first && failed(read(op, op.getView(), index, before)))
+          return failure();
+        return write(op, op.getView(), index, round(element, before + tile[i]));
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,7 +148,8 @@ template <typename RowsOp, typename Visit>
 LogicalResult Machine::visitRows(RowsOp op, Visit visit) {
   SmallVector<int64_t, 4> base = getIndices(op.getIndices());
   Datum rows = get(op.getRows()), mask = get(op.getMask());
-  ArrayRef<int64_t> shape = op.getTile().getType().getShape(), dims = op.getDims();
+  ArrayRef<int64_t> shape = op.getTile().getType().getShape(),
+                    dims = op.getDims();
   SmallVector<int64_t, 4> at(shape.size(), 0);
   size_t i = 0;
   do {
@@ -167,12 +178,14 @@ LogicalResult Machine::loadRows(LoadRowsOp op) {
 }
 
 LogicalResult Machine::storeRows(StoreRowsOp op) {
-  Datum tile = get(op.getTile()), rows = get(op.getRows()), mask = get(op.getMask());
+  Datum tile = get(op.getTile()), rows = get(op.getRows()),
+        mask = get(op.getMask());
   llvm::DenseSet<int64_t> seen;
   for (size_t r = 0; r < rows.size(); ++r)
     if (mask[r] != 0.0 && !seen.insert(static_cast<int64_t>(rows[r])).second)
       return op.emitOpError("writes row ")
-             << static_cast<int64_t>(rows[r]) << " twice; unmasked rows must differ";
+             << static_cast<int64_t>(rows[r])
+             << " twice; unmasked rows must differ";
   return visitRows(op, [&](size_t i, ArrayRef<int64_t> index) {
     return write(op, op.getView(), index, tile[i]);
   });

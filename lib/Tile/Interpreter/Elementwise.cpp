@@ -7,9 +7,9 @@
 
 #include "Machine.h"
 
-#include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringMap.h"
 #include <cmath>
 
 using namespace mlir;
@@ -81,20 +81,27 @@ static const llvm::StringMap<Binary> &binaryTable() {
       {"arith.addi", [](double a, double b) { return a + b; }},
       {"arith.subi", [](double a, double b) { return a - b; }},
       {"arith.muli", [](double a, double b) { return a * b; }},
-      {"arith.divsi", [](double a, double b) { return double(whole(a) / whole(b)); }},
-      {"arith.divui", [](double a, double b) { return double(whole(a) / whole(b)); }},
+      {"arith.divsi",
+       [](double a, double b) { return double(whole(a) / whole(b)); }},
+      {"arith.divui",
+       [](double a, double b) { return double(whole(a) / whole(b)); }},
       {"arith.floordivsi", floorDiv},
       {"arith.ceildivsi", [](double a, double b) { return -floorDiv(-a, b); }},
       {"arith.ceildivui", [](double a, double b) { return -floorDiv(-a, b); }},
-      {"arith.remsi", [](double a, double b) { return double(whole(a) % whole(b)); }},
-      {"arith.remui", [](double a, double b) { return double(whole(a) % whole(b)); }},
+      {"arith.remsi",
+       [](double a, double b) { return double(whole(a) % whole(b)); }},
+      {"arith.remui",
+       [](double a, double b) { return double(whole(a) % whole(b)); }},
       {"arith.minsi", [](double a, double b) { return std::min(a, b); }},
       {"arith.maxsi", [](double a, double b) { return std::max(a, b); }},
       {"arith.minui", [](double a, double b) { return std::min(a, b); }},
       {"arith.maxui", [](double a, double b) { return std::max(a, b); }},
-      {"arith.andi", [](double a, double b) { return double(whole(a) & whole(b)); }},
-      {"arith.ori", [](double a, double b) { return double(whole(a) | whole(b)); }},
-      {"arith.xori", [](double a, double b) { return double(whole(a) ^ whole(b)); }},
+      {"arith.andi",
+       [](double a, double b) { return double(whole(a) & whole(b)); }},
+      {"arith.ori",
+       [](double a, double b) { return double(whole(a) | whole(b)); }},
+      {"arith.xori",
+       [](double a, double b) { return double(whole(a) ^ whole(b)); }},
       {"math.powf", [](double a, double b) { return std::pow(a, b); }},
   };
   return table;
@@ -128,7 +135,10 @@ static double compare(arith::CmpIPredicate predicate, double a, double b) {
 /// A float predicate is a set of {less, equal, greater, unordered}.
 static double compare(arith::CmpFPredicate predicate, double a, double b) {
   auto bits = static_cast<uint64_t>(predicate);
-  unsigned outcome = std::isnan(a) || std::isnan(b) ? 8 : a == b ? 1 : a > b ? 2 : 4;
+  unsigned outcome = std::isnan(a) || std::isnan(b) ? 8
+                     : a == b                       ? 1
+                     : a > b                        ? 2
+                                                    : 4;
   return (bits & outcome) != 0;
 }
 
@@ -147,8 +157,8 @@ double Machine::round(Type type, double value) const {
     return static_cast<float>(value);
   APFloat narrow(value);
   bool losesInfo = false;
-  narrow.convert(cast<FloatType>(type).getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                 &losesInfo);
+  narrow.convert(cast<FloatType>(type).getFloatSemantics(),
+                 APFloat::rmNearestTiesToEven, &losesInfo);
   return narrow.convertToDouble();
 }
 
@@ -172,14 +182,16 @@ LogicalResult Machine::runConstant(Operation &op) {
   }
   auto dense = dyn_cast<DenseElementsAttr>(attr);
   if (!dense)
-    return op.emitOpError("holds ") << attr << ", which the tile interpreter cannot read";
+    return op.emitOpError("holds ")
+           << attr << ", which the tile interpreter cannot read";
   auto type = cast<RankedTensorType>(result.getType());
   std::vector<double> elements;
   elements.reserve(type.getNumElements());
   if (isa<FloatType>(type.getElementType())) {
     for (APFloat value : dense.getValues<APFloat>()) {
       bool losesInfo = false;
-      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                    &losesInfo);
       elements.push_back(value.convertToDouble());
     }
   } else {
@@ -192,8 +204,9 @@ LogicalResult Machine::runConstant(Operation &op) {
 
 /// Whether the divisor of an integer division is 0 anywhere.
 static bool dividesByZero(Operation &op, const Datum &divisor) {
-  if (!isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
-           arith::CeilDivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+  if (!isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp,
+           arith::CeilDivSIOp, arith::CeilDivUIOp, arith::RemSIOp,
+           arith::RemUIOp>(op))
     return false;
   for (size_t i = 0; i < divisor.size(); ++i)
     if (divisor[i] == 0.0)
@@ -230,11 +243,15 @@ LogicalResult Machine::runElementwise(Operation &op) {
     return success();
   }
   if (auto cmp = dyn_cast<arith::CmpIOp>(op)) {
-    apply([&](size_t i) { return compare(cmp.getPredicate(), in[0][i], in[1][i]); });
+    apply([&](size_t i) {
+      return compare(cmp.getPredicate(), in[0][i], in[1][i]);
+    });
     return success();
   }
   if (auto cmp = dyn_cast<arith::CmpFOp>(op)) {
-    apply([&](size_t i) { return compare(cmp.getPredicate(), in[0][i], in[1][i]); });
+    apply([&](size_t i) {
+      return compare(cmp.getPredicate(), in[0][i], in[1][i]);
+    });
     return success();
   }
   if (isa<arith::SelectOp>(op)) {

@@ -1,4 +1,5 @@
-//===- Machine.cpp - grid, control flow and dispatch of the tile interpreter -*- C++ -*-===//
+//===- Machine.cpp - grid, control flow and dispatch of the tile interpreter -*-
+//C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,10 +8,10 @@
 
 #include "Machine.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 #include <limits>
 
@@ -40,7 +41,9 @@ static size_t rowMajor(ArrayRef<int64_t> index, ArrayRef<int64_t> sizes) {
   return offset;
 }
 
-double &HostBuffer::operator()(ArrayRef<int64_t> index) { return memory[rowMajor(index, sizes)]; }
+double &HostBuffer::operator()(ArrayRef<int64_t> index) {
+  return memory[rowMajor(index, sizes)];
+}
 double HostBuffer::operator()(ArrayRef<int64_t> index) const {
   return memory[rowMajor(index, sizes)];
 }
@@ -64,7 +67,8 @@ bool HostBuffer::tailIsIntact() const {
 // The grid
 //===----------------------------------------------------------------------===//
 
-bool hybrid::tile::nextIndex(MutableArrayRef<int64_t> index, ArrayRef<int64_t> shape) {
+bool hybrid::tile::nextIndex(MutableArrayRef<int64_t> index,
+                             ArrayRef<int64_t> shape) {
   for (size_t d = index.size(); d-- > 0;) {
     if (++index[d] < shape[d])
       return true;
@@ -73,7 +77,8 @@ bool hybrid::tile::nextIndex(MutableArrayRef<int64_t> index, ArrayRef<int64_t> s
   return false;
 }
 
-Machine::Machine(ProgramOp program, ArrayRef<HostView> views, const InterpreterOptions &options)
+Machine::Machine(ProgramOp program, ArrayRef<HostView> views,
+                 const InterpreterOptions &options)
     : program(program), options(options) {
   for (auto [argument, view] : llvm::zip(program.getViews(), views)) {
     Memory &memory = memories[argument];
@@ -94,13 +99,15 @@ LogicalResult Machine::checkViews(ArrayRef<HostView> views) {
     bool fits = static_cast<size_t>(type.getRank()) == view.sizes.size() &&
                 view.sizes.size() == view.strides.size();
     for (int64_t d = 0; fits && d < type.getRank(); ++d)
-      fits = (ShapedType::isDynamic(type.getShape()[d]) || type.getShape()[d] == view.sizes[d]) &&
+      fits = (ShapedType::isDynamic(type.getShape()[d]) ||
+              type.getShape()[d] == view.sizes[d]) &&
              (ShapedType::isDynamic(type.getStrides()[d]) ||
               type.getStrides()[d] == view.strides[d] || view.sizes[d] <= 1);
     if (!fits)
       return program.emitOpError("argument ")
              << argument.getArgNumber() << " is " << type << ", which sizes ["
-             << view.sizes << "] and strides [" << view.strides << "] do not fit";
+             << view.sizes << "] and strides [" << view.strides
+             << "] do not fit";
   }
   return success();
 }
@@ -118,9 +125,12 @@ LogicalResult Machine::runGrid(ArrayRef<int64_t> symbols) {
   for (int64_t symbol : symbols)
     operands.push_back(builder.getIndexAttr(symbol));
   if (symbols.size() != ProgramOp::kNumSymbols ||
-      // A map without results has nothing to fold, which upstream calls a failure.
-      (program.getGridRank() > 0 && failed(program.getGrid().constantFold(operands, folded))))
-    return program.emitOpError("grid cannot be evaluated for symbols [") << symbols << "]";
+      // A map without results has nothing to fold, which upstream calls a
+      // failure.
+      (program.getGridRank() > 0 &&
+       failed(program.getGrid().constantFold(operands, folded))))
+    return program.emitOpError("grid cannot be evaluated for symbols [")
+           << symbols << "]";
 
   // Parallel dims outside, ordered dims inside: the order of the CPU.
   SmallVector<unsigned> dims;
@@ -151,7 +161,8 @@ LogicalResult Machine::runGrid(ArrayRef<int64_t> symbols) {
   return success();
 }
 
-LogicalResult hybrid::tile::interpret(ProgramOp program, ArrayRef<HostView> views,
+LogicalResult hybrid::tile::interpret(ProgramOp program,
+                                      ArrayRef<HostView> views,
                                       ArrayRef<int64_t> symbols,
                                       const InterpreterOptions &options) {
   if (views.size() != program.getViews().size())
@@ -188,11 +199,13 @@ void Machine::yieldTo(Block &block, ValueRange targets) {
 }
 
 LogicalResult Machine::runFor(scf::ForOp loop) {
-  int64_t lower = getIndex(loop.getLowerBound()), upper = getIndex(loop.getUpperBound());
+  int64_t lower = getIndex(loop.getLowerBound()),
+          upper = getIndex(loop.getUpperBound());
   int64_t step = getIndex(loop.getStep());
   if (step <= 0)
     return loop.emitOpError("has the step ") << step << "; it must be positive";
-  for (auto [carried, init] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs()))
+  for (auto [carried, init] :
+       llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs()))
     set(carried, get(init));
   for (int64_t i = lower; i < upper; i += step) {
     set(loop.getInductionVar(), static_cast<double>(i));
@@ -200,13 +213,15 @@ LogicalResult Machine::runFor(scf::ForOp loop) {
       return failure();
     yieldTo(*loop.getBody(), loop.getRegionIterArgs());
   }
-  for (auto [result, carried] : llvm::zip_equal(loop.getResults(), loop.getRegionIterArgs()))
+  for (auto [result, carried] :
+       llvm::zip_equal(loop.getResults(), loop.getRegionIterArgs()))
     set(result, get(carried));
   return success();
 }
 
 LogicalResult Machine::runIf(scf::IfOp op) {
-  Block *block = get(op.getCondition()).scalar != 0.0 ? op.thenBlock() : op.elseBlock();
+  Block *block =
+      get(op.getCondition()).scalar != 0.0 ? op.thenBlock() : op.elseBlock();
   if (!block)
     return success();
   if (failed(runBlock(*block)))
@@ -227,14 +242,17 @@ LogicalResult Machine::runOp(Operation &op) {
         SmallVector<int64_t, 4> index = getIndices(extract.getIndices());
         for (auto [i, size] : llvm::zip_equal(index, tile.shape))
           if (i < 0 || i >= size)
-            return extract.emitOpError("takes element [") << index << "] of a tile of shape ["
-                                                           << tile.shape << "]";
+            return extract.emitOpError("takes element [")
+                   << index << "] of a tile of shape [" << tile.shape << "]";
         set(extract, tile[rowMajor(index, tile.shape)]);
         return success();
       })
-      .Case([&](IdOp id) { return set(id, static_cast<double>(point[id.getDim()])), success(); })
+      .Case([&](IdOp id) {
+        return set(id, static_cast<double>(point[id.getDim()])), success();
+      })
       .Case([&](DimOp dim) {
-        return set(dim, static_cast<double>(memories[dim.getView()].view.sizes[dim.getDim()])),
+        return set(dim, static_cast<double>(
+                            memories[dim.getView()].view.sizes[dim.getDim()])),
                success();
       })
       .Case([&](LoadOp o) { return load(o); })
@@ -249,12 +267,14 @@ LogicalResult Machine::runOp(Operation &op) {
         return set(o, round(o.getType(), value)), success();
       })
       .Case([&](StoreScalarOp o) {
-        return write(o, o.getView(), getIndices(o.getIndices()), get(o.getValue()).scalar);
+        return write(o, o.getView(), getIndices(o.getIndices()),
+                     get(o.getValue()).scalar);
       })
       .Case([&](SplatOp o) {
         RankedTensorType type = o.getType();
         double scalar = get(o.getScalar()).scalar;
-        set(o, {type.getShape(), std::vector<double>(type.getNumElements(), scalar)});
+        set(o, {type.getShape(),
+                std::vector<double>(type.getNumElements(), scalar)});
         return success();
       })
       .Case([&](ReshapeOp o) {
@@ -264,11 +284,14 @@ LogicalResult Machine::runOp(Operation &op) {
       .Case([&](DotOp o) { return dot(o), success(); })
       .Case([&](ReduceOp o) { return reduce(o), success(); })
       .Case([&](PrefixSumOp o) { return prefixSum(o), success(); })
-      .Case([&](UnitLowerInverseOp o) { return unitLowerInverse(o), success(); })
+      .Case(
+          [&](UnitLowerInverseOp o) { return unitLowerInverse(o), success(); })
       .Case([&](IotaOp o) { return iota(o), success(); })
       .Case([&](BroadcastOp o) { return broadcast(o), success(); })
       .Case([&](TransposeOp o) { return transpose(o), success(); })
       .Case([&](SliceOp o) { return slice(o), success(); })
       .Case([&](ConcatOp o) { return concat(o), success(); })
-      .Default([](Operation *o) { return o->emitOpError("is not known to the tile interpreter"); });
+      .Default([](Operation *o) {
+        return o->emitOpError("is not known to the tile interpreter");
+      });
 }

@@ -23,7 +23,8 @@ struct Datum {
   Datum(double scalar) : scalar(scalar) {}
   Datum(llvm::ArrayRef<int64_t> shape, std::vector<double> elements)
       : shape(shape.begin(), shape.end()),
-        tile(std::make_shared<const std::vector<double>>(std::move(elements))) {}
+        tile(std::make_shared<const std::vector<double>>(std::move(elements))) {
+  }
 
   bool isTile() const { return tile != nullptr; }
   size_t size() const { return tile ? tile->size() : 1; }
@@ -45,7 +46,8 @@ struct Memory {
 
 class Machine {
 public:
-  Machine(ProgramOp program, llvm::ArrayRef<HostView> views, const InterpreterOptions &options);
+  Machine(ProgramOp program, llvm::ArrayRef<HostView> views,
+          const InterpreterOptions &options);
 
   llvm::LogicalResult runGrid(llvm::ArrayRef<int64_t> symbols);
 
@@ -58,14 +60,18 @@ private:
   llvm::LogicalResult runIf(mlir::scf::IfOp op);
   void yieldTo(mlir::Block &block, mlir::ValueRange targets);
 
-  const Datum &get(mlir::Value value) const { return values.find(value)->second; }
+  const Datum &get(mlir::Value value) const {
+    return values.find(value)->second;
+  }
   int64_t getIndex(mlir::Value value) const { return get(value).asIndex(); }
   void set(mlir::Value value, Datum datum) { values[value] = std::move(datum); }
   llvm::SmallVector<int64_t, 4> getIndices(mlir::ValueRange range) const;
 
   /// `value` as an element of `type` would hold it.
   double round(mlir::Type type, double value) const;
-  bool isF32() const { return options.arithmetic == InterpreterOptions::Arithmetic::f32; }
+  bool isF32() const {
+    return options.arithmetic == InterpreterOptions::Arithmetic::f32;
+  }
 
   // Elementwise.cpp: arith and math.
   llvm::LogicalResult runElementwise(mlir::Operation &op);
@@ -77,13 +83,15 @@ private:
   template <typename RowsOp, typename Visit>
   llvm::LogicalResult visitRows(RowsOp op, Visit visit);
   llvm::LogicalResult checkedOffset(mlir::Operation *op, const Memory &memory,
-                                    llvm::ArrayRef<int64_t> index, int64_t &offset) const;
-  llvm::LogicalResult read(mlir::Operation *op, mlir::Value view, llvm::ArrayRef<int64_t> index,
-                           double &value);
-  llvm::LogicalResult write(mlir::Operation *op, mlir::Value view, llvm::ArrayRef<int64_t> index,
-                            double value);
+                                    llvm::ArrayRef<int64_t> index,
+                                    int64_t &offset) const;
+  llvm::LogicalResult read(mlir::Operation *op, mlir::Value view,
+                           llvm::ArrayRef<int64_t> index, double &value);
+  llvm::LogicalResult write(mlir::Operation *op, mlir::Value view,
+                            llvm::ArrayRef<int64_t> index, double value);
   llvm::LogicalResult reportRace(mlir::Operation *op, llvm::StringRef what,
-                                 llvm::ArrayRef<int64_t> index, int32_t other) const;
+                                 llvm::ArrayRef<int64_t> index,
+                                 int32_t other) const;
   llvm::LogicalResult load(LoadOp op);
   llvm::LogicalResult store(StoreOp op);
   llvm::LogicalResult accumulate(AccumulateOp op);
@@ -110,7 +118,8 @@ private:
 };
 
 /// Steps a row-major index; false after the last one.
-bool nextIndex(llvm::MutableArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape);
+bool nextIndex(llvm::MutableArrayRef<int64_t> index,
+               llvm::ArrayRef<int64_t> shape);
 
 } // namespace hybrid::tile
 

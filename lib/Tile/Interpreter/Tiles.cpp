@@ -22,15 +22,18 @@ struct Lanes {
     for (uint64_t d = dim + 1; d < shape.size(); ++d)
       inner *= shape[d];
   }
-  size_t at(int64_t o, int64_t i, int64_t n) const { return (o * size + i) * inner + n; }
+  size_t at(int64_t o, int64_t i, int64_t n) const {
+    return (o * size + i) * inner + n;
+  }
   int64_t outer = 1, size, inner = 1;
 };
 
 /// out[m, n] += Σ_k a[m, k] b[k, n], each step through `round`.
 template <typename Round>
-static void multiply(std::vector<double> &out, const Datum &a, const Datum &b, DotOp op,
-                     Round round) {
-  int64_t rows = op.getType().getDimSize(0), columns = op.getType().getDimSize(1);
+static void multiply(std::vector<double> &out, const Datum &a, const Datum &b,
+                     DotOp op, Round round) {
+  int64_t rows = op.getType().getDimSize(0),
+          columns = op.getType().getDimSize(1);
   int64_t depth = a.shape[op.getTransposeA() ? 0 : 1];
   bool transposeA = op.getTransposeA(), transposeB = op.getTransposeB();
   const double *left = a.tile->data(), *right = b.tile->data();
@@ -69,7 +72,8 @@ void Machine::reduce(ReduceOp op) {
       for (int64_t i = 0; i < lanes.size; ++i) {
         double x = in[lanes.at(o, i, n)];
         if (isMax)
-          value = std::isnan(x) || std::isnan(value) ? std::nan("") : std::fmax(value, x);
+          value = std::isnan(x) || std::isnan(value) ? std::nan("")
+                                                     : std::fmax(value, x);
         else
           value = round(type.getElementType(), value + x);
       }
@@ -87,7 +91,8 @@ void Machine::prefixSum(PrefixSumOp op) {
     for (int64_t n = 0; n < lanes.inner; ++n) {
       double sum = 0.0;
       for (int64_t step = 0; step < lanes.size; ++step) {
-        size_t at = lanes.at(o, op.getReverse() ? lanes.size - 1 - step : step, n);
+        size_t at =
+            lanes.at(o, op.getReverse() ? lanes.size - 1 - step : step, n);
         sum = round(type.getElementType(), sum + in[at]);
         out[at] = sum;
       }
@@ -104,8 +109,9 @@ void Machine::unitLowerInverse(UnitLowerInverseOp op) {
     x[i * size + i] = 1.0;
     for (int64_t j = 0; j < i; ++j)
       for (int64_t c = 0; c <= j; ++c)
-        x[i * size + c] = round(type.getElementType(),
-                                std::fma(-a[i * size + j], x[j * size + c], x[i * size + c]));
+        x[i * size + c] =
+            round(type.getElementType(),
+                  std::fma(-a[i * size + j], x[j * size + c], x[i * size + c]));
   }
   set(op, {type.getShape(), std::move(x)});
 }
@@ -150,20 +156,22 @@ void Machine::broadcast(BroadcastOp op) {
 
 void Machine::transpose(TransposeOp op) {
   ArrayRef<int64_t> permutation = op.getPermutation();
-  set(op, gather(get(op.getInput()), op.getType().getShape(), [&](ArrayRef<int64_t> at) {
-        SmallVector<int64_t, 4> index(at.size());
-        for (size_t d = 0; d < at.size(); ++d)
-          index[permutation[d]] = at[d];
-        return index;
-      }));
+  set(op, gather(get(op.getInput()), op.getType().getShape(),
+                 [&](ArrayRef<int64_t> at) {
+                   SmallVector<int64_t, 4> index(at.size());
+                   for (size_t d = 0; d < at.size(); ++d)
+                     index[permutation[d]] = at[d];
+                   return index;
+                 }));
 }
 
 void Machine::slice(SliceOp op) {
-  set(op, gather(get(op.getInput()), op.getType().getShape(), [&](ArrayRef<int64_t> at) {
-        SmallVector<int64_t, 4> index(at);
-        index[op.getDim()] += op.getOffset();
-        return index;
-      }));
+  set(op, gather(get(op.getInput()), op.getType().getShape(),
+                 [&](ArrayRef<int64_t> at) {
+                   SmallVector<int64_t, 4> index(at);
+                   index[op.getDim()] += op.getOffset();
+                   return index;
+                 }));
 }
 
 void Machine::concat(ConcatOp op) {

@@ -1,4 +1,5 @@
-//===- InterpreterTest.cpp - the tile interpreter and what it refuses -*- C++ -*-===//
+//===- InterpreterTest.cpp - the tile interpreter and what it refuses -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,11 +42,14 @@ TEST_F(InterpreterTest, LimitsCutTheLastBlock) {
 }
 
 TEST_F(InterpreterTest, AccessOutsideOfAViewIsAnError) {
-  ProgramOp program = parse(replaced(replaced(kDouble, "limit(LIMIT)", ""), "limit()", ""));
+  ProgramOp program =
+      parse(replaced(replaced(kDouble, "limit(LIMIT)", ""), "limit()", ""));
   HostBuffer x = random({7, 4}), y({7, 4}, kNaN);
-  EXPECT_TRUE(failed(interpret(program, {x.view(), y.view()}, {7, 1, 7, 0, 0, 0})));
-  EXPECT_NE(reported.find("'tile.store' op touches index 7 of dim 0, which has size 7 "
-                          "(element [7, 0] at grid point [2])"),
+  EXPECT_TRUE(
+      failed(interpret(program, {x.view(), y.view()}, {7, 1, 7, 0, 0, 0})));
+  EXPECT_NE(reported.find(
+                "'tile.store' op touches index 7 of dim 0, which has size 7 "
+                "(element [7, 0] at grid point [2])"),
             std::string::npos)
       << reported;
 }
@@ -53,9 +57,11 @@ TEST_F(InterpreterTest, AccessOutsideOfAViewIsAnError) {
 TEST_F(InterpreterTest, ViewsMustFitTheirTypes) {
   ProgramOp program = parse(replaced(kDouble, "LIMIT", "%n"));
   HostBuffer x = random({7, 4}), y({7, 5}, kNaN);
-  EXPECT_TRUE(failed(interpret(program, {x.view(), y.view()}, {7, 1, 7, 0, 0, 0})));
-  EXPECT_NE(reported.find("argument 1 is '!tile.view<?x4xf32>', which sizes [7, 5]"),
-            std::string::npos)
+  EXPECT_TRUE(
+      failed(interpret(program, {x.view(), y.view()}, {7, 1, 7, 0, 0, 0})));
+  EXPECT_NE(
+      reported.find("argument 1 is '!tile.view<?x4xf32>', which sizes [7, 5]"),
+      std::string::npos)
       << reported;
 }
 
@@ -81,9 +87,12 @@ TEST_F(InterpreterTest, OrderedTurnsAccumulateAndTheFirstOneStores) {
 TEST_F(InterpreterTest, ParallelPointsThatShareMemoryAreAnError) {
   ProgramOp program = parse(replaced(kAccumulate, "ORDER", "parallel"));
   HostBuffer x = random({5}), y({1}, kNaN);
-  EXPECT_TRUE(failed(interpret(program, {x.view(), y.view()}, {5, 1, 5, 0, 0, 0})));
-  EXPECT_NE(reported.find("element [0], which another parallel point (number 0) also touches"),
-            std::string::npos)
+  EXPECT_TRUE(
+      failed(interpret(program, {x.view(), y.view()}, {5, 1, 5, 0, 0, 0})));
+  EXPECT_NE(
+      reported.find(
+          "element [0], which another parallel point (number 0) also touches"),
+      std::string::npos)
       << reported;
 }
 
@@ -93,7 +102,8 @@ TEST_F(InterpreterTest, F32RoundsEveryStep) {
   x({1}) = 0x1p-25;
   run(program, {&x, &y}, {2, 1, 2, 0, 0, 0});
   EXPECT_EQ(y({0}), 1.0 + 0x1p-25);
-  run(program, {&x, &y}, {2, 1, 2, 0, 0, 0}, {InterpreterOptions::Arithmetic::f32, true});
+  run(program, {&x, &y}, {2, 1, 2, 0, 0, 0},
+      {InterpreterOptions::Arithmetic::f32, true});
   EXPECT_EQ(y({0}), 1.0);
 }
 
@@ -176,7 +186,8 @@ protected:
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < i; ++j)
         x({i, j}) = c;
-    run(program, {&x, &y}, {0, 0, 0, 0, 0, 0}, {InterpreterOptions::Arithmetic::f32, true});
+    run(program, {&x, &y}, {0, 0, 0, 0, 0, 0},
+        {InterpreterOptions::Arithmetic::f32, true});
     return y;
   }
 };

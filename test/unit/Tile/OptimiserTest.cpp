@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramTest.h"
 #include "hybrid/Tile/Families/Optimiser.h"
+#include "ProgramTest.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -15,7 +15,8 @@ namespace {
 class OptimiserTest : public ProgramTest {
 protected:
   OptimiserTest() {
-    const double values[] = {0.01, 0.9, 0.95, 1e-8, 0.1, 1.0, 1 - 0.9 * 0.9, 1 - 0.95 * 0.95, 0.5};
+    const double values[] = {
+        0.01, 0.9, 0.95, 1e-8, 0.1, 1.0, 1 - 0.9 * 0.9, 1 - 0.95 * 0.95, 0.5};
     llvm::copy(values, scalars.elements().begin());
   }
 
@@ -25,15 +26,18 @@ protected:
     Location loc = b.getUnknownLoc();
     HostBuffer sums({shape.blocks()}, kNaN);
     int64_t symbols[] = {0, 0, 0, 0, 0, 0};
-    run(buildGradientSquares(b, loc, shape), {&gradient, &scalars, &sums}, symbols);
+    run(buildGradientSquares(b, loc, shape), {&gradient, &scalars, &sums},
+        symbols);
     run(buildGradientNorm(b, loc, shape), {&sums, &scalars}, symbols);
-    run(buildAdamW(b, loc, shape), {&parameters, &gradient, &moment1, &moment2, &scalars}, symbols);
+    run(buildAdamW(b, loc, shape),
+        {&parameters, &gradient, &moment1, &moment2, &scalars}, symbols);
   }
 
   // Blocks and tiles that divide nothing; decay ends inside a tile.
   OptimiserShape shape{5000, 3000, 2100};
-  HostBuffer parameters = random({5000}), gradient = random({5000}), moment1 = random({5000}),
-             moment2 = HostBuffer({5000}, 0.25), scalars = HostBuffer({16}, 0.0);
+  HostBuffer parameters = random({5000}), gradient = random({5000}),
+             moment1 = random({5000}), moment2 = HostBuffer({5000}, 0.25),
+             scalars = HostBuffer({16}, 0.0);
 };
 } // namespace
 
@@ -50,8 +54,9 @@ TEST_F(OptimiserTest, StepFollowsItsEquations) {
       double g = 0.5 * clip * gradient({i});
       m({i}) = 0.9 * m({i}) + (1 - 0.9) * g;
       v({i}) = 0.95 * v({i}) + (1 - 0.95) * g * g;
-      double update = m({i}) / scalars({Correction1}) /
-                      (std::sqrt(v({i}) / scalars({Correction2})) + scalars({Epsilon}));
+      double update =
+          m({i}) / scalars({Correction1}) /
+          (std::sqrt(v({i}) / scalars({Correction2})) + scalars({Epsilon}));
       p({i}) -= 0.01 * (update + (i < 3000 ? 0.1 * p({i}) : 0.0));
     }
     step();

@@ -1,4 +1,5 @@
-//===- OracleTest.h - programs of one graph operation against the oracle -*- C++ -*-===//
+//===- OracleTest.h - programs of one graph operation against the oracle -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,15 +18,19 @@ namespace hybrid::tile {
 
 class OracleTest : public ProgramTest {
 protected:
-  OracleTest() { context.loadDialect<HybridDialect, mlir::func::FuncDialect>(); }
+  OracleTest() {
+    context.loadDialect<HybridDialect, mlir::func::FuncDialect>();
+  }
 
-  using Build = llvm::function_ref<mlir::FailureOr<ProgramOp>(mlir::OpBuilder &, mlir::Operation *)>;
+  using Build = llvm::function_ref<mlir::FailureOr<ProgramOp>(
+      mlir::OpBuilder &, mlir::Operation *)>;
 
   /// Evaluates the function in `text`, whose body is one operation of its
-  /// arguments in order, with the oracle and with the program that `build` makes
-  /// of that operation. Memory past the end of every buffer is NaN.
-  void compare(llvm::StringRef text, llvm::ArrayRef<int64_t> lengths, Build build,
-               double tolerance = 1e-12, llvm::ArrayRef<int64_t> first = {}) {
+  /// arguments in order, with the oracle and with the program that `build`
+  /// makes of that operation. Memory past the end of every buffer is NaN.
+  void compare(llvm::StringRef text, llvm::ArrayRef<int64_t> lengths,
+               Build build, double tolerance = 1e-12,
+               llvm::ArrayRef<int64_t> first = {}) {
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     ASSERT_TRUE(module) << reported;
     auto function = *module->getOps<mlir::func::FuncOp>().begin();
@@ -43,10 +48,12 @@ protected:
         views.append({&segs.table, &segs.tokenSegment});
         continue;
       }
-      buffers.push_back(randomArgument(mlir::cast<mlir::RankedTensorType>(type), segs.tokens));
+      buffers.push_back(randomArgument(mlir::cast<mlir::RankedTensorType>(type),
+                                       segs.tokens));
       views.push_back(&buffers.back());
-      arguments.back() = {buffers.back().shape(), {buffers.back().elements().begin(),
-                                                   buffers.back().elements().end()}};
+      arguments.back() = {
+          buffers.back().shape(),
+          {buffers.back().elements().begin(), buffers.back().elements().end()}};
     }
     auto expected = oracle::evaluate(function, arguments, call);
     ASSERT_TRUE(mlir::succeeded(expected)) << reported;
@@ -57,11 +64,14 @@ protected:
     mlir::OpBuilder b = builder();
     auto program = build(b, &function.getBody().front().front());
     ASSERT_TRUE(mlir::succeeded(program)) << reported;
-    run(*program, views, {segs.tokens, int64_t(lengths.size()), segs.longest, 0, 0, 0});
+    run(*program, views,
+        {segs.tokens, int64_t(lengths.size()), segs.longest, 0, 0, 0});
     for (auto [n, tensor] : llvm::enumerate(*expected)) {
-      HostBuffer &got = buffers[buffers.size() - expected->size() + n], want(tensor.shape, 0.0);
+      HostBuffer &got = buffers[buffers.size() - expected->size() + n],
+                 want(tensor.shape, 0.0);
       llvm::copy(tensor.data, want.elements().begin());
-      EXPECT_LE(distance(got, want), tolerance) << "result " << n << " of\n" << text.str();
+      EXPECT_LE(distance(got, want), tolerance) << "result " << n << " of\n"
+                                                << text.str();
     }
   }
 
@@ -81,7 +91,8 @@ private:
       x = static_cast<float>(x);
     if (type.getElementType().isInteger(32))
       for (double &x : buffer.elements())
-        x = ignoreSome && generator() % 5 == 0 ? -100.0 : double(generator() % idLimit);
+        x = ignoreSome && generator() % 5 == 0 ? -100.0
+                                               : double(generator() % idLimit);
     return buffer;
   }
 };

@@ -30,9 +30,12 @@ class ProgramTest : public testing::Test {
 protected:
   static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-  ProgramTest() : handler(&context, [this](mlir::Diagnostic &d) { reported += d.str() + "\n"; }) {
-    context.loadDialect<TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
-                        mlir::scf::SCFDialect, mlir::tensor::TensorDialect>();
+  ProgramTest()
+      : handler(&context,
+                [this](mlir::Diagnostic &d) { reported += d.str() + "\n"; }) {
+    context.loadDialect<TileDialect, mlir::arith::ArithDialect,
+                        mlir::math::MathDialect, mlir::scf::SCFDialect,
+                        mlir::tensor::TensorDialect>();
     module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
   }
 
@@ -44,18 +47,23 @@ protected:
   }
 
   /// A builder at the end of the module.
-  mlir::OpBuilder builder() { return mlir::OpBuilder::atBlockEnd(module->getBody()); }
+  mlir::OpBuilder builder() {
+    return mlir::OpBuilder::atBlockEnd(module->getBody());
+  }
 
   /// Runs a program that is expected to be right.
   void run(ProgramOp program, llvm::ArrayRef<HostBuffer *> buffers,
-           llvm::ArrayRef<int64_t> symbols, const InterpreterOptions &options = {}) {
+           llvm::ArrayRef<int64_t> symbols,
+           const InterpreterOptions &options = {}) {
     EXPECT_TRUE(mlir::succeeded(mlir::verify(program))) << reported;
     llvm::SmallVector<HostView> views;
     for (HostBuffer *buffer : buffers)
       views.push_back(buffer->view());
-    EXPECT_TRUE(mlir::succeeded(interpret(program, views, symbols, options))) << reported;
+    EXPECT_TRUE(mlir::succeeded(interpret(program, views, symbols, options)))
+        << reported;
     for (auto [n, buffer] : llvm::enumerate(buffers))
-      EXPECT_TRUE(buffer->tailIsIntact()) << "argument " << n << " was written past its end";
+      EXPECT_TRUE(buffer->tailIsIntact())
+          << "argument " << n << " was written past its end";
   }
 
   HostBuffer random(llvm::ArrayRef<int64_t> sizes, double scale = 1.0) {
@@ -77,7 +85,8 @@ protected:
     int64_t total = 0;
     for (int64_t length : lengths)
       total += length;
-    SegmentBuffers s{HostBuffer({int64_t(lengths.size()), 4}, 0.0), HostBuffer({total}, 0.0)};
+    SegmentBuffers s{HostBuffer({int64_t(lengths.size()), 4}, 0.0),
+                     HostBuffer({total}, 0.0)};
     for (auto [n, length] : llvm::enumerate(lengths)) {
       int64_t row = n;
       s.table({row, 0}) = s.tokens;
@@ -98,7 +107,8 @@ protected:
       if (x == y)
         continue;
       double d = std::fabs(x - y);
-      worst = std::isnan(d) ? std::numeric_limits<double>::infinity() : std::max(worst, d);
+      worst = std::isnan(d) ? std::numeric_limits<double>::infinity()
+                            : std::max(worst, d);
     }
     return worst;
   }

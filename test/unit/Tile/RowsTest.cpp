@@ -1,13 +1,14 @@
-//===- RowsTest.cpp - embedding, loss heads, sums and products against the oracle -*- C++ -*-===//
+//===- RowsTest.cpp - embedding, loss heads, sums and products against the
+//oracle -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "hybrid/Tile/Families/Rows.h"
 #include "OracleTest.h"
 #include "hybrid/Tile/Families/Product.h"
-#include "hybrid/Tile/Families/Rows.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -19,18 +20,18 @@ using RowsTest = OracleTest;
 
 /// One graph operation in a function of its operands.
 std::string function(StringRef arguments, StringRef op, StringRef result) {
-  return ("func.func @f(" + arguments + ") -> " + result + " {\n  %0 = hybrid." + op +
-          "\n  return %0 : " + result + "\n}")
+  return ("func.func @f(" + arguments + ") -> " + result +
+          " {\n  %0 = hybrid." + op + "\n  return %0 : " + result + "\n}")
       .str();
 }
 } // namespace
 
 TEST_F(RowsTest, Embed) {
   compare(function("%i: tensor<?xi32>, %t: tensor<7x10xf32>",
-                   "embed %i, %t : (tensor<?xi32>, tensor<7x10xf32>) -> tensor<?x10xf32>",
+                   "embed %i, %t : (tensor<?xi32>, tensor<7x10xf32>) -> "
+                   "tensor<?x10xf32>",
                    "tensor<?x10xf32>"),
-          kLengths,
-          [](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+          kLengths, [](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
             return buildEmbed(b, op->getLoc(), {7, 10});
           });
 }
@@ -39,11 +40,13 @@ TEST_F(RowsTest, EmbedGrad) {
   for (int64_t width : {10, 32, 40}) {
     std::string w = std::to_string(width), dy = "tensor<?x" + w + "xf32>",
                 table = "tensor<7x" + w + "xf32>";
-    compare(function("%i: tensor<?xi32>, %d: " + dy,
-                     "embed_grad %i, %d : (tensor<?xi32>, " + dy + ") -> " + table, table),
-            kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
-              return buildEmbedGrad(b, op->getLoc(), {7, width});
-            });
+    compare(
+        function("%i: tensor<?xi32>, %d: " + dy,
+                 "embed_grad %i, %d : (tensor<?xi32>, " + dy + ") -> " + table,
+                 table),
+        kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+          return buildEmbedGrad(b, op->getLoc(), {7, width});
+        });
   }
 }
 
@@ -52,24 +55,29 @@ TEST_F(RowsTest, CrossEntropy) {
   // One tile, several, and a ragged last one.
   for (int64_t columns : {64, 4, 3}) {
     CrossEntropyShape shape{8, columns, 8, false};
-    std::string arguments = "%l: tensor<?x8xf32>, %n: tensor<?xi32>, %w: tensor<?xf32>";
+    std::string arguments =
+        "%l: tensor<?x8xf32>, %n: tensor<?xi32>, %w: tensor<?xf32>";
     compare(function(arguments,
-                     "cross_entropy %l, %n, %w : (tensor<?x8xf32>, tensor<?xi32>, tensor<?xf32>) "
+                     "cross_entropy %l, %n, %w : (tensor<?x8xf32>, "
+                     "tensor<?xi32>, tensor<?xf32>) "
                      "-> tensor<?xf32>",
                      "tensor<?xf32>"),
             kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
               return buildCrossEntropy(b, op->getLoc(), shape);
             });
-    compare(function(arguments,
-                     "cross_entropy_grad %l, %n, %w : (tensor<?x8xf32>, tensor<?xi32>, "
-                     "tensor<?xf32>) -> tensor<?x8xf32>",
-                     "tensor<?x8xf32>"),
-            kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
-              return buildCrossEntropyGrad(b, op->getLoc(), shape);
-            });
+    compare(
+        function(
+            arguments,
+            "cross_entropy_grad %l, %n, %w : (tensor<?x8xf32>, tensor<?xi32>, "
+            "tensor<?xf32>) -> tensor<?x8xf32>",
+            "tensor<?x8xf32>"),
+        kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+          return buildCrossEntropyGrad(b, op->getLoc(), shape);
+        });
     shape.hasLossGradient = true;
     compare(function(arguments + ", %d: tensor<?xf32>",
-                     "cross_entropy_grad %l, %n, %w dloss(%d) : (tensor<?x8xf32>, tensor<?xi32>, "
+                     "cross_entropy_grad %l, %n, %w dloss(%d) : "
+                     "(tensor<?x8xf32>, tensor<?xi32>, "
                      "tensor<?xf32>, tensor<?xf32>) -> tensor<?x8xf32>",
                      "tensor<?x8xf32>"),
             kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
@@ -81,21 +89,21 @@ TEST_F(RowsTest, CrossEntropy) {
 // Labels [2, -100, 0] over equal logits: ln 3, 0, ln 3, and no gradient where
 // the label is ignored, whatever its weight is.
 TEST_F(RowsTest, TRN_04) {
-  HostBuffer logits({3, 3}, 0.0), labels({3}, 0.0), weights({3}, 1.0), loss({3}, kNaN),
-      dlogits({3, 3}, kNaN);
+  HostBuffer logits({3, 3}, 0.0), labels({3}, 0.0), weights({3}, 1.0),
+      loss({3}, kNaN), dlogits({3, 3}, kNaN);
   labels({0}) = 2;
   labels({1}) = -100;
   weights({1}) = kNaN;
   OpBuilder b = builder();
   CrossEntropyShape shape{3, 1024, 8, false};
   int64_t symbols[] = {3, 1, 3, 0, 0, 0};
-  run(buildCrossEntropy(b, b.getUnknownLoc(), shape), {&logits, &labels, &weights, &loss},
-      symbols);
+  run(buildCrossEntropy(b, b.getUnknownLoc(), shape),
+      {&logits, &labels, &weights, &loss}, symbols);
   EXPECT_NEAR(loss({0}), std::log(3.0), 1e-12);
   EXPECT_EQ(loss({1}), 0.0);
   EXPECT_NEAR(loss({2}), std::log(3.0), 1e-12);
-  run(buildCrossEntropyGrad(b, b.getUnknownLoc(), shape), {&logits, &labels, &weights, &dlogits},
-      symbols);
+  run(buildCrossEntropyGrad(b, b.getUnknownLoc(), shape),
+      {&logits, &labels, &weights, &dlogits}, symbols);
   for (int64_t n = 0; n < 3; ++n) {
     EXPECT_NEAR(dlogits({0, n}), 1.0 / 3 - (n == 2), 1e-12);
     EXPECT_EQ(dlogits({1, n}), 0.0);
@@ -107,16 +115,18 @@ TEST_F(RowsTest, ReduceTokens) {
     SmallVector<int64_t> sizes;
     unsigned summed;
   };
-  for (const Case &c : {Case{{70}, 0}, {{5}, 0}, {{3, 70}, 0}, {{3, 70}, 1}, {{3, 5}, 1}}) {
+  for (const Case &c :
+       {Case{{70}, 0}, {{5}, 0}, {{3, 70}, 0}, {{3, 70}, 1}, {{3, 5}, 1}}) {
     auto shape = [](StringRef lead, ArrayRef<int64_t> sizes) {
       std::string type = "tensor<" + lead.str();
       for (int64_t size : sizes)
         type += std::to_string(size) + "x";
       return type + "f32>";
     };
-    std::string x = shape("?x", c.sizes), y = shape("", ArrayRef(c.sizes).drop_front(c.summed));
-    compare(function("%x: " + x, "reduce_tokens %x : " + x + " -> " + y, y), kLengths,
-            [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+    std::string x = shape("?x", c.sizes),
+                y = shape("", ArrayRef(c.sizes).drop_front(c.summed));
+    compare(function("%x: " + x, "reduce_tokens %x : " + x + " -> " + y, y),
+            kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
               ReduceTokensShape reduce;
               reduce.sizes = c.sizes;
               reduce.summed = c.summed;
@@ -130,7 +140,8 @@ TEST_F(RowsTest, LastRows) {
                    "last_rows %x, %s : (tensor<?x6xf32>, !hybrid.segments) -> "
                    "tensor<?x6xf32, #hybrid.per_segment>",
                    "tensor<?x6xf32, #hybrid.per_segment>"),
-          {0, 21, 0, 1, 16, 0}, [](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+          {0, 21, 0, 1, 16, 0},
+          [](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
             return buildLastRows(b, op->getLoc(), 6);
           });
 }
@@ -154,11 +165,15 @@ TEST_F(RowsTest, Product) {
   };
   for (const Case &c : cases)
     for (int64_t tile : {4, 8, 64}) { // divides all, some, none of the sizes
-      std::string a = "tensor<" + c.a.str() + "xf32>", b = "tensor<" + c.b.str() + "xf32>",
+      std::string a = "tensor<" + c.a.str() + "xf32>",
+                  b = "tensor<" + c.b.str() + "xf32>",
                   r = "tensor<" + c.c.str() + "xf32>";
       compare(function("%a: " + a + ", %b: " + b,
-                       "product %a, %b " + c.flags.str() + " : (" + a + ", " + b + ") -> " + r, r),
-              kLengths, [&](OpBuilder &builder, Operation *op) -> FailureOr<ProgramOp> {
+                       "product %a, %b " + c.flags.str() + " : (" + a + ", " +
+                           b + ") -> " + r,
+                       r),
+              kLengths,
+              [&](OpBuilder &builder, Operation *op) -> FailureOr<ProgramOp> {
                 ProductShape shape;
                 shape.rows = c.rows;
                 shape.columns = c.columns;
@@ -172,7 +187,8 @@ TEST_F(RowsTest, Product) {
 }
 
 TEST_F(RowsTest, AccumulatingFormsAddToWhatIsThere) {
-  HostBuffer x = random({9, 5}), dy = random({9, 3}), c = random({3, 5}), before = c;
+  HostBuffer x = random({9, 5}), dy = random({9, 3}), c = random({3, 5}),
+             before = c;
   ProductShape shape;
   shape.rows = 3;
   shape.columns = 5;
@@ -180,7 +196,8 @@ TEST_F(RowsTest, AccumulatingFormsAddToWhatIsThere) {
   shape.transposeA = shape.accumulate = true;
   shape.depthTile = 4;
   OpBuilder b = builder();
-  run(buildProduct(b, b.getUnknownLoc(), shape), {&dy, &x, &c}, {9, 1, 9, 0, 0, 0});
+  run(buildProduct(b, b.getUnknownLoc(), shape), {&dy, &x, &c},
+      {9, 1, 9, 0, 0, 0});
   HostBuffer expected = before;
   for (int64_t m = 0; m < 3; ++m)
     for (int64_t n = 0; n < 5; ++n)
@@ -188,7 +205,8 @@ TEST_F(RowsTest, AccumulatingFormsAddToWhatIsThere) {
         expected({m, n}) += dy({k, m}) * x({k, n});
   EXPECT_LT(distance(c, expected), 1e-12);
 
-  HostBuffer ids({9}, 0.0), table = random({4, 5}), sums = random({5}), sums0 = sums;
+  HostBuffer ids({9}, 0.0), table = random({4, 5}), sums = random({5}),
+                            sums0 = sums;
   HostBuffer table0 = table;
   for (int64_t t = 0; t < 9; ++t) {
     ids({t}) = (t * t) % 4;
@@ -197,12 +215,14 @@ TEST_F(RowsTest, AccumulatingFormsAddToWhatIsThere) {
       sums0({n}) += x({t, n});
     }
   }
-  run(buildEmbedGrad(b, b.getUnknownLoc(), {4, 5, true}), {&ids, &x, &table}, {9, 1, 9, 0, 0, 0});
+  run(buildEmbedGrad(b, b.getUnknownLoc(), {4, 5, true}), {&ids, &x, &table},
+      {9, 1, 9, 0, 0, 0});
   EXPECT_LT(distance(table, table0), 1e-12);
   ReduceTokensShape reduce;
   reduce.sizes = {5};
   reduce.accumulate = true;
-  run(buildReduceTokens(b, b.getUnknownLoc(), reduce), {&x, &sums}, {9, 1, 9, 0, 0, 0});
+  run(buildReduceTokens(b, b.getUnknownLoc(), reduce), {&x, &sums},
+      {9, 1, 9, 0, 0, 0});
   EXPECT_LT(distance(sums, sums0), 1e-12);
 }
 
@@ -210,7 +230,8 @@ TEST_F(RowsTest, GroupedProductTakesTheMatrixOfItsSegment) {
   SegmentBuffers segs = segments({5, 0, 1, 9});
   for (int64_t row = 0; row < 4; ++row)
     segs.table({row, 2}) = 3 - row;
-  HostBuffer a = random({15, 6}), w = random({4, 7, 6}), c({15, 7}, kNaN), expected({15, 7}, 0.0);
+  HostBuffer a = random({15, 6}), w = random({4, 7, 6}), c({15, 7}, kNaN),
+             expected({15, 7}, 0.0);
   for (int64_t t = 0; t < 15; ++t) {
     int64_t slot = 3 - int64_t(segs.tokenSegment({t}));
     for (int64_t n = 0; n < 7; ++n)

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OracleTest.h"
 #include "hybrid/Tile/Families/Rowwise.h"
+#include "OracleTest.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -15,32 +15,37 @@ using namespace hybrid::tile;
 namespace {
 class RowwiseTest : public OracleTest {
 protected:
-  void check(StringRef text, double tolerance = 1e-12, ArrayRef<int64_t> lengths = {70, 0, 1, 60},
+  void check(StringRef text, double tolerance = 1e-12,
+             ArrayRef<int64_t> lengths = {70, 0, 1, 60},
              ArrayRef<int64_t> first = {}) {
-    compare(text, lengths, [](OpBuilder &b, Operation *op) { return buildRowwise(b, op); },
-            tolerance, first);
+    compare(
+        text, lengths,
+        [](OpBuilder &b, Operation *op) { return buildRowwise(b, op); },
+        tolerance, first);
   }
 
   /// `op` of x and y, both of `type`.
   void checkBinary(StringRef op, StringRef type = "tensor<?x40xf32>") {
     std::string t = type.str();
     bool twoTypes = op == "add" || op == "sub" || op == "mul";
-    check("func.func @f(%x: " + t + ", %y: " + t + ") -> " + t + " {\n  %0 = hybrid." + op.str() +
-          " %x, %y : " + t + (twoTypes ? ", " + t : "") + "\n  return %0 : " + t + "\n}");
+    check("func.func @f(%x: " + t + ", %y: " + t + ") -> " + t +
+          " {\n  %0 = hybrid." + op.str() + " %x, %y : " + t +
+          (twoTypes ? ", " + t : "") + "\n  return %0 : " + t + "\n}");
   }
   void checkUnary(StringRef op, StringRef type = "tensor<?x40xf32>") {
     std::string t = type.str();
-    check("func.func @f(%x: " + t + ") -> " + t + " {\n  %0 = hybrid." + op.str() + " %x : " + t +
-          "\n  return %0 : " + t + "\n}");
+    check("func.func @f(%x: " + t + ") -> " + t + " {\n  %0 = hybrid." +
+          op.str() + " %x : " + t + "\n  return %0 : " + t + "\n}");
   }
 };
 } // namespace
 
 TEST_F(RowwiseTest, Elementwise) {
-  for (StringRef op : {"silu", "sigmoid", "log_sigmoid", "softplus", "exp", "neg"})
+  for (StringRef op :
+       {"silu", "sigmoid", "log_sigmoid", "softplus", "exp", "neg"})
     checkUnary(op);
-  for (StringRef op : {"add", "sub", "mul", "silu_grad", "sigmoid_grad", "log_sigmoid_grad",
-                       "softplus_grad"})
+  for (StringRef op : {"add", "sub", "mul", "silu_grad", "sigmoid_grad",
+                       "log_sigmoid_grad", "softplus_grad"})
     checkBinary(op);
 }
 
@@ -56,15 +61,18 @@ TEST_F(RowwiseTest, StaticTensorsGoByTheirFirstDim) {
 }
 
 TEST_F(RowwiseTest, OperandsAreStretched) {
-  check(R"mlir(func.func @f(%x: tensor<?x4x6xf32>, %w: tensor<6xf32>) -> tensor<?x4x6xf32> {
+  check(
+      R"mlir(func.func @f(%x: tensor<?x4x6xf32>, %w: tensor<6xf32>) -> tensor<?x4x6xf32> {
     %0 = hybrid.add %x, %w : tensor<?x4x6xf32>, tensor<6xf32>
     return %0 : tensor<?x4x6xf32>
   })mlir");
-  check(R"mlir(func.func @f(%x: tensor<?x4x6xf32>, %w: tensor<4x1xf32>) -> tensor<?x4x6xf32> {
+  check(
+      R"mlir(func.func @f(%x: tensor<?x4x6xf32>, %w: tensor<4x1xf32>) -> tensor<?x4x6xf32> {
     %0 = hybrid.mul %x, %w : tensor<?x4x6xf32>, tensor<4x1xf32>
     return %0 : tensor<?x4x6xf32>
   })mlir");
-  check(R"mlir(func.func @f(%x: tensor<?x4x6xf32>, %w: tensor<?x4x1xf32>) -> tensor<?x4x6xf32> {
+  check(
+      R"mlir(func.func @f(%x: tensor<?x4x6xf32>, %w: tensor<?x4x1xf32>) -> tensor<?x4x6xf32> {
     %0 = hybrid.mul %x, %w : tensor<?x4x6xf32>, tensor<?x4x1xf32>
     return %0 : tensor<?x4x6xf32>
   })mlir");
@@ -84,23 +92,30 @@ TEST_F(RowwiseTest, Constants) {
 TEST_F(RowwiseTest, Norms) {
   for (std::string kind : {"rms", "l2"}) {
     // The epsilon of a program is f32.
-    check("func.func @f(%x: tensor<?x40xf32>) -> tensor<?x40xf32> {\n  %0 = hybrid.normalize " +
-              kind + " %x epsilon 1.0e-06 : tensor<?x40xf32>\n  return %0 : tensor<?x40xf32>\n}",
+    check("func.func @f(%x: tensor<?x40xf32>) -> tensor<?x40xf32> {\n  %0 = "
+          "hybrid.normalize " +
+              kind +
+              " %x epsilon 1.0e-06 : tensor<?x40xf32>\n  return %0 : "
+              "tensor<?x40xf32>\n}",
           1e-7);
-    check("func.func @f(%x: tensor<?x3x8xf32>, %d: tensor<?x3x8xf32>) -> tensor<?x3x8xf32> {\n"
+    check("func.func @f(%x: tensor<?x3x8xf32>, %d: tensor<?x3x8xf32>) -> "
+          "tensor<?x3x8xf32> {\n"
           "  %0 = hybrid.normalize_grad " +
-              kind + " %x, %d epsilon 1.0e-06 : tensor<?x3x8xf32>\n"
-                     "  return %0 : tensor<?x3x8xf32>\n}",
+              kind +
+              " %x, %d epsilon 1.0e-06 : tensor<?x3x8xf32>\n"
+              "  return %0 : tensor<?x3x8xf32>\n}",
           1e-7);
   }
 }
 
 TEST_F(RowwiseTest, Rotary) {
-  auto rotary = [&](StringRef attributes, double tolerance, ArrayRef<int64_t> lengths,
-                    ArrayRef<int64_t> first) {
-    check(("func.func @f(%x: tensor<?x2x12xf32>, %s: !hybrid.segments) -> tensor<?x2x12xf32> {\n"
+  auto rotary = [&](StringRef attributes, double tolerance,
+                    ArrayRef<int64_t> lengths, ArrayRef<int64_t> first) {
+    check(("func.func @f(%x: tensor<?x2x12xf32>, %s: !hybrid.segments) -> "
+           "tensor<?x2x12xf32> {\n"
            "  %0 = hybrid.rotary %x, %s " +
-           attributes + " : tensor<?x2x12xf32>\n  return %0 : tensor<?x2x12xf32>\n}")
+           attributes +
+           " : tensor<?x2x12xf32>\n  return %0 : tensor<?x2x12xf32>\n}")
               .str(),
           tolerance, lengths, first);
   };
@@ -114,11 +129,12 @@ TEST_F(RowwiseTest, Rotary) {
 }
 
 TEST_F(RowwiseTest, LogNScale) {
-  check(R"mlir(func.func @f(%x: tensor<?x2x6xf32>, %s: !hybrid.segments) -> tensor<?x2x6xf32> {
+  check(
+      R"mlir(func.func @f(%x: tensor<?x2x6xf32>, %s: !hybrid.segments) -> tensor<?x2x6xf32> {
     %0 = hybrid.log_n_scale %x, %s trained 16 : tensor<?x2x6xf32>
     return %0 : tensor<?x2x6xf32>
   })mlir",
-        1e-6, {70, 3}, {0, 1000});
+      1e-6, {70, 3}, {0, 1000});
 }
 
 TEST_F(RowwiseTest, SumsAndShapes) {
@@ -134,14 +150,16 @@ TEST_F(RowwiseTest, SumsAndShapes) {
     %0 = hybrid.slice %x dim 1 from 7 size 5 : tensor<?x24xf32> -> tensor<?x5xf32>
     return %0 : tensor<?x5xf32>
   })mlir");
-  check(R"mlir(func.func @f(%x: tensor<?x2x3xf32>, %y: tensor<?x4x3xf32>) -> tensor<?x6x3xf32> {
+  check(
+      R"mlir(func.func @f(%x: tensor<?x2x3xf32>, %y: tensor<?x4x3xf32>) -> tensor<?x6x3xf32> {
     %0 = hybrid.concat %x, %y dim 1 : (tensor<?x2x3xf32>, tensor<?x4x3xf32>) -> tensor<?x6x3xf32>
     return %0 : tensor<?x6x3xf32>
   })mlir");
 }
 
 TEST_F(RowwiseTest, RegionLoadsOnceAndStoresEveryResult) {
-  check(R"mlir(func.func @f(%x: tensor<?x24xf32>, %w: tensor<6xf32>, %a: tensor<4x1xf32>, %s: !hybrid.segments)
+  check(
+      R"mlir(func.func @f(%x: tensor<?x24xf32>, %w: tensor<6xf32>, %a: tensor<4x1xf32>, %s: !hybrid.segments)
       -> (tensor<?x4x6xf32>, tensor<?x24xf32>) {
     %0:2 = hybrid.rowwise (%i = %x : tensor<?x24xf32>, %j = %w : tensor<6xf32>, %l = %a : tensor<4x1xf32>, %p = %s : !hybrid.segments) -> (tensor<?x4x6xf32>, tensor<?x24xf32>) {
       %r = hybrid.reshape %i : tensor<?x24xf32> -> tensor<?x4x6xf32>
@@ -155,19 +173,21 @@ TEST_F(RowwiseTest, RegionLoadsOnceAndStoresEveryResult) {
     }
     return %0#0, %0#1 : tensor<?x4x6xf32>, tensor<?x24xf32>
   })mlir",
-        1e-5);
+      1e-5);
 }
 
 TEST_F(RowwiseTest, ViewsAreNotKernels) {
-  module = parseSourceString<ModuleOp>(R"mlir(func.func @f(%x: tensor<4x6xf32>) -> tensor<24xf32> {
+  module = parseSourceString<ModuleOp>(
+      R"mlir(func.func @f(%x: tensor<4x6xf32>) -> tensor<24xf32> {
     %0 = hybrid.reshape %x : tensor<4x6xf32> -> tensor<24xf32>
     return %0 : tensor<24xf32>
   })mlir",
-                                       &context);
+      &context);
   auto function = *module->getOps<func::FuncOp>().begin();
   OpBuilder b = builder();
   EXPECT_TRUE(failed(buildRowwise(b, &function.getBody().front().front())));
-  EXPECT_NE(reported.find("does not keep to its rows; it is a view, not a kernel"),
-            std::string::npos)
+  EXPECT_NE(
+      reported.find("does not keep to its rows; it is a view, not a kernel"),
+      std::string::npos)
       << reported;
 }

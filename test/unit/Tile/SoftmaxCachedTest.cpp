@@ -1,4 +1,5 @@
-//===- SoftmaxCachedTest.cpp - cached softmax programs against the definition -*- C++ -*-===//
+//===- SoftmaxCachedTest.cpp - cached softmax programs against the definition
+//-*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,9 +27,11 @@ protected:
         totals[n] += call[n];
     SoftmaxReference reference(s, totals);
     int64_t all = reference.tokens;
-    HostBuffer q = random({all, s.heads, s.dim}), k = random({all, s.kvHeads, s.dim}),
+    HostBuffer q = random({all, s.heads, s.dim}),
+               k = random({all, s.kvHeads, s.dim}),
                v = random({all, s.kvHeads, s.valueDim});
-    HostBuffer expected({all, s.heads, s.valueDim}, kNaN), lse({all, s.heads}, kNaN);
+    HostBuffer expected({all, s.heads, s.valueDim}, kNaN),
+        lse({all, s.heads}, kNaN);
     reference.forward(q, k, v, expected, lse);
     HostBuffer kCache({slots, s.kvHeads, rows, s.dim}, kNaN);
     HostBuffer vCache({slots, s.kvHeads, rows, s.valueDim}, kNaN);
@@ -45,26 +48,31 @@ protected:
       HostBuffer o(want.shape(), kNaN);
       OpBuilder b = builder();
       run(buildSoftmaxAppend(b, b.getUnknownLoc(), s),
-          {&kNew, &vNew, &kCache, &vCache, &segs.table, &segs.tokenSegment}, symbols);
+          {&kNew, &vNew, &kCache, &vCache, &segs.table, &segs.tokenSegment},
+          symbols);
       if (split)
         runSplit(s, qNew, kCache, vCache, segs, o, symbols);
       else
         run(buildSoftmaxCached(b, b.getUnknownLoc(), s),
-            {&qNew, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o}, symbols);
+            {&qNew, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o},
+            symbols);
       EXPECT_LT(distance(o, want), 1e-12) << "call " << call;
       for (int64_t n = 0; n < slots; ++n)
         done[n] += lengths[n];
     }
   }
 
-  void runSplit(const SoftmaxShape &s, HostBuffer &q, HostBuffer &kCache, HostBuffer &vCache,
-                SegmentBuffers &segs, HostBuffer &o, ArrayRef<int64_t> symbols) {
+  void runSplit(const SoftmaxShape &s, HostBuffer &q, HostBuffer &kCache,
+                HostBuffer &vCache, SegmentBuffers &segs, HostBuffer &o,
+                ArrayRef<int64_t> symbols) {
     HostBuffer part({segs.tokens, s.heads, s.splits, s.valueDim}, kNaN);
     HostBuffer lse({segs.tokens, s.heads, s.splits}, kNaN);
     OpBuilder b = builder();
     run(buildSoftmaxSplit(b, b.getUnknownLoc(), s),
-        {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &part, &lse}, symbols);
-    run(buildSoftmaxCombine(b, b.getUnknownLoc(), s), {&part, &lse, &o}, symbols);
+        {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &part, &lse},
+        symbols);
+    run(buildSoftmaxCombine(b, b.getUnknownLoc(), s), {&part, &lse, &o},
+        symbols);
   }
 
   /// The given rows of `from`.
@@ -76,7 +84,8 @@ protected:
     shape[0] = rows.size();
     HostBuffer to(shape, 0.0);
     for (auto [n, row] : llvm::enumerate(rows))
-      llvm::copy(from.elements().slice(row * width, width), to.elements().begin() + n * width);
+      llvm::copy(from.elements().slice(row * width, width),
+                 to.elements().begin() + n * width);
     return to;
   }
 
@@ -93,17 +102,21 @@ using Calls = SmallVector<SmallVector<int64_t>>;
 } // namespace
 
 TEST_F(SoftmaxCachedTest, PrefillThenSteps) {
-  check(tiles(softmaxShape(2, 2, 4, 6), 8, 16), 40, Calls{{20, 0}, {1, 7}, {0, 1}, {17, 1}});
+  check(tiles(softmaxShape(2, 2, 4, 6), 8, 16), 40,
+        Calls{{20, 0}, {1, 7}, {0, 1}, {17, 1}});
 }
 
 TEST_F(SoftmaxCachedTest, OneRowPerQueryTile) {
-  check(tiles(softmaxShape(4, 2, 4, 4), 1, 16), 40, Calls{{20, 3}, {1, 1}, {1, 0}, {1, 1}});
+  check(tiles(softmaxShape(4, 2, 4, 4), 1, 16), 40,
+        Calls{{20, 3}, {1, 1}, {1, 0}, {1, 1}});
 }
 
 TEST_F(SoftmaxCachedTest, RingOfTheSmallestSize) {
   // Window - 1 old rows and at most 5 new ones; tiles larger than the ring.
-  check(tiles(softmaxShape(1, 1, 4, 4, {4}), 8, 16), 8, Calls{{5}, {5}, {1}, {5}, {4}, {1}, {1}});
-  check(tiles(softmaxShape(1, 1, 4, 4, {4}), 1, 2), 8, Calls{{5}, {5}, {1}, {5}, {4}, {1}, {1}});
+  check(tiles(softmaxShape(1, 1, 4, 4, {4}), 8, 16), 8,
+        Calls{{5}, {5}, {1}, {5}, {4}, {1}, {1}});
+  check(tiles(softmaxShape(1, 1, 4, 4, {4}), 1, 2), 8,
+        Calls{{5}, {5}, {1}, {5}, {4}, {1}, {1}});
 }
 
 TEST_F(SoftmaxCachedTest, SinksStayWhileTheRingTurns) {
@@ -121,30 +134,36 @@ TEST_F(SoftmaxCachedTest, HeadWiseTableSharesOneCache) {
 
 TEST_F(SoftmaxCachedTest, SplitKeysAndTheirCombine) {
   // More ranges than key tiles, so that some see nothing.
-  check(tiles(softmaxShape(4, 2, 4, 4), 1, 8, 4), 64, Calls{{20, 0}, {1, 1}, {30, 1}, {1, 0}},
+  check(tiles(softmaxShape(4, 2, 4, 4), 1, 8, 4), 64,
+        Calls{{20, 0}, {1, 1}, {30, 1}, {1, 0}},
         /*split=*/true);
-  check(tiles(softmaxShape(1, 1, 4, 4, {4}, {3}), 2, 2, 3), 11, Calls{{2}, {5}, {5}, {1}, {4}},
+  check(tiles(softmaxShape(1, 1, 4, 4, {4}, {3}), 2, 2, 3), 11,
+        Calls{{2}, {5}, {5}, {1}, {4}},
         /*split=*/true);
 }
 
 // Grouped heads belong to key heads in blocks; 24 is no multiple of a tile.
 TEST_F(SoftmaxCachedTest, ATT_14) {
-  for (auto [heads, kvHeads] : {std::pair<int64_t, int64_t>{48, 2}, {40, 2}, {80, 4}, {6, 2}})
+  for (auto [heads, kvHeads] :
+       {std::pair<int64_t, int64_t>{48, 2}, {40, 2}, {80, 4}, {6, 2}})
     check(tiles(softmaxShape(heads, kvHeads, 2, 2), 1, 4), 4, Calls{{1}, {1}});
 }
 
 TEST_F(SoftmaxCachedTest, CCH_11) {
-  check(tiles(softmaxShape(1, 1, 4, 1, {4}), 4, 4), 10, Calls{{7}, {1}, {1}, {1}});
+  check(tiles(softmaxShape(1, 1, 4, 1, {4}), 4, 4), 10,
+        Calls{{7}, {1}, {1}, {1}});
 }
 
 TEST_F(SoftmaxCachedTest, CCH_13) {
-  check(tiles(softmaxShape(1, 1, 4, 1, {4}), 4, 4), 9 + 4 - 1, Calls{{6}, {9}, {1}});
+  check(tiles(softmaxShape(1, 1, 4, 1, {4}), 4, 4), 9 + 4 - 1,
+        Calls{{6}, {9}, {1}});
 }
 
 // A query sees the keys before it in the cache: bottom-right alignment.
 TEST_F(SoftmaxCachedTest, ATT_08) {
   SoftmaxShape s = tiles(softmaxShape(1, 1, 2, 1), 4, 4);
-  HostBuffer q({2, 1, 2}, 0.0), k({2, 1, 2}, 0.0), v({2, 1, 1}, 0.0), o({2, 1, 1}, kNaN);
+  HostBuffer q({2, 1, 2}, 0.0), k({2, 1, 2}, 0.0), v({2, 1, 1}, 0.0),
+      o({2, 1, 1}, kNaN);
   HostBuffer kCache({1, 1, 8, 2}, kNaN), vCache({1, 1, 8, 1}, kNaN);
   for (int64_t j = 0; j < 3; ++j) {
     kCache({0, 0, j, 0}) = kCache({0, 0, j, 1}) = 0.0;
@@ -155,9 +174,11 @@ TEST_F(SoftmaxCachedTest, ATT_08) {
   SegmentBuffers segs = segments({2}, {3});
   OpBuilder b = builder();
   run(buildSoftmaxAppend(b, b.getUnknownLoc(), s),
-      {&k, &v, &kCache, &vCache, &segs.table, &segs.tokenSegment}, {2, 1, 2, 1, 8, 0});
+      {&k, &v, &kCache, &vCache, &segs.table, &segs.tokenSegment},
+      {2, 1, 2, 1, 8, 0});
   run(buildSoftmaxCached(b, b.getUnknownLoc(), s),
-      {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o}, {2, 1, 2, 1, 8, 0});
+      {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o},
+      {2, 1, 2, 1, 8, 0});
   EXPECT_DOUBLE_EQ(o({0, 0, 0}), 2.5);
   EXPECT_DOUBLE_EQ(o({1, 0, 0}), 3.0);
 }

@@ -14,9 +14,11 @@
 namespace hybrid::tile {
 
 /// Small tiles, so that a short sequence has several.
-inline SoftmaxShape softmaxShape(int64_t heads, int64_t kvHeads, int64_t dim, int64_t valueDim,
-                   llvm::ArrayRef<int64_t> windows = {}, llvm::ArrayRef<int64_t> sinks = {},
-                   int64_t queryTile = 16, int64_t keyTile = 16) {
+inline SoftmaxShape softmaxShape(int64_t heads, int64_t kvHeads, int64_t dim,
+                                 int64_t valueDim,
+                                 llvm::ArrayRef<int64_t> windows = {},
+                                 llvm::ArrayRef<int64_t> sinks = {},
+                                 int64_t queryTile = 16, int64_t keyTile = 16) {
   SoftmaxShape s;
   s.heads = heads;
   s.kvHeads = kvHeads;
@@ -40,15 +42,18 @@ struct SoftmaxReference {
     // Constants of a program are f32.
     s.scale = static_cast<float>(s.scale);
     for (auto [n, length] : llvm::enumerate(lengths)) {
-      segments.push_back({tokens, tokens + length, first.empty() ? 0 : first[n]});
+      segments.push_back(
+          {tokens, tokens + length, first.empty() ? 0 : first[n]});
       tokens += length;
     }
   }
 
-  bool visible(int64_t head, int64_t query, int64_t key, int64_t keyPosition) const {
+  bool visible(int64_t head, int64_t query, int64_t key,
+               int64_t keyPosition) const {
     int64_t window = s.windows.empty() ? 0 : s.windows[head];
     int64_t sinks = s.sinks.empty() ? 0 : s.sinks[head];
-    return key <= query && (window == 0 || query - key < window || keyPosition < sinks);
+    return key <= query &&
+           (window == 0 || query - key < window || keyPosition < sinks);
   }
 
   double score(const HostBuffer &q, const HostBuffer &k, int64_t t, int64_t j,
@@ -60,8 +65,7 @@ struct SoftmaxReference {
   }
 
   /// Calls `row(t, head, visible keys)` for every row and head.
-  template <typename Row>
-  void forEachRow(Row row) const {
+  template <typename Row> void forEachRow(Row row) const {
     for (const Range &segment : segments)
       for (int64_t t = segment.begin; t < segment.end; ++t)
         for (int64_t head = 0; head < s.heads; ++head) {
@@ -73,8 +77,8 @@ struct SoftmaxReference {
         }
   }
 
-  void forward(const HostBuffer &q, const HostBuffer &k, const HostBuffer &v, HostBuffer &o,
-               HostBuffer &lse) const {
+  void forward(const HostBuffer &q, const HostBuffer &k, const HostBuffer &v,
+               HostBuffer &o, HostBuffer &lse) const {
     forEachRow([&](int64_t t, int64_t head, const std::vector<int64_t> &keys) {
       double max = -std::numeric_limits<double>::infinity(), sum = 0.0;
       for (int64_t j : keys)
@@ -85,15 +89,16 @@ struct SoftmaxReference {
         sum += std::exp(score(q, k, t, j, head) - max);
       for (int64_t j : keys)
         for (int64_t c = 0; c < s.valueDim; ++c)
-          o({t, head, c}) +=
-              std::exp(score(q, k, t, j, head) - max) / sum * v({j, head / s.group(), c});
+          o({t, head, c}) += std::exp(score(q, k, t, j, head) - max) / sum *
+                             v({j, head / s.group(), c});
       lse({t, head}) = max + std::log(sum);
     });
   }
 
   void backward(const HostBuffer &q, const HostBuffer &k, const HostBuffer &v,
-                const HostBuffer &o, const HostBuffer &lse, const HostBuffer &dout,
-                HostBuffer &dq, HostBuffer &dk, HostBuffer &dv) const {
+                const HostBuffer &o, const HostBuffer &lse,
+                const HostBuffer &dout, HostBuffer &dq, HostBuffer &dk,
+                HostBuffer &dv) const {
     for (HostBuffer *gradient : {&dq, &dk, &dv})
       std::fill(gradient->elements().begin(), gradient->elements().end(), 0.0);
     forEachRow([&](int64_t t, int64_t head, const std::vector<int64_t> &keys) {

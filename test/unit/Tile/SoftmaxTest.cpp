@@ -1,4 +1,5 @@
-//===- SoftmaxTest.cpp - softmax programs against the definition -*- C++ -*-===//
+//===- SoftmaxTest.cpp - softmax programs against the definition -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,9 +21,15 @@ struct Case {
 const Case kCases[] = {
     {"Causal", softmaxShape(1, 1, 8, 8), {40}, {}},
     {"RaggedTails", softmaxShape(1, 1, 4, 4), {0, 1, 15, 16, 17, 33}, {}},
-    {"DefaultTiles", softmaxShape(1, 1, 4, 4, {}, {}, 64, 64), {63, 64, 65}, {}},
+    {"DefaultTiles",
+     softmaxShape(1, 1, 4, 4, {}, {}, 64, 64),
+     {63, 64, 65},
+     {}},
     {"UnlikeTiles", softmaxShape(1, 1, 4, 4, {}, {}, 8, 16), {37, 3}, {}},
-    {"UnlikeTilesTheOtherWay", softmaxShape(1, 1, 4, 4, {}, {}, 16, 8), {37, 3}, {}},
+    {"UnlikeTilesTheOtherWay",
+     softmaxShape(1, 1, 4, 4, {}, {}, 16, 8),
+     {37, 3},
+     {}},
     {"GroupedHeads", softmaxShape(6, 2, 4, 4), {20, 5}, {}},
     {"OwnValueWidth", softmaxShape(2, 2, 4, 12), {20}, {}},
     {"Window", softmaxShape(1, 1, 4, 4, {5}), {50, 3}, {}},
@@ -31,16 +38,26 @@ const Case kCases[] = {
     {"WindowBeyondTheLength", softmaxShape(1, 1, 4, 4, {100}), {50}, {}},
     {"WindowWithSinks", softmaxShape(1, 1, 4, 4, {7}, {4}), {70, 2}, {}},
     {"MoreSinksThanATile", softmaxShape(1, 1, 4, 4, {7}, {20}), {70}, {}},
-    {"SinksBeforeTheSegment", softmaxShape(1, 1, 4, 4, {7}, {4}), {70, 30}, {2, 9}},
-    {"HeadWiseTable", softmaxShape(4, 2, 4, 4, {0, 5, 20, 0}, {0, 3, 0, 0}), {60, 7}, {}},
+    {"SinksBeforeTheSegment",
+     softmaxShape(1, 1, 4, 4, {7}, {4}),
+     {70, 30},
+     {2, 9}},
+    {"HeadWiseTable",
+     softmaxShape(4, 2, 4, 4, {0, 5, 20, 0}, {0, 3, 0, 0}),
+     {60, 7},
+     {}},
     {"WindowUnlikeTiles", softmaxShape(1, 1, 4, 4, {9}, {2}, 8, 32), {70}, {}},
-    {"WindowUnlikeTilesTheOtherWay", softmaxShape(1, 1, 4, 4, {9}, {2}, 32, 8), {70}, {}},
+    {"WindowUnlikeTilesTheOtherWay",
+     softmaxShape(1, 1, 4, 4, {9}, {2}, 32, 8),
+     {70},
+     {}},
 };
 
 /// What a failing parameterised test prints.
 void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
 
-class SoftmaxTest : public ProgramTest, public testing::WithParamInterface<Case> {};
+class SoftmaxTest : public ProgramTest,
+                    public testing::WithParamInterface<Case> {};
 } // namespace
 
 TEST_P(SoftmaxTest, ForwardAndBackward) {
@@ -50,7 +67,8 @@ TEST_P(SoftmaxTest, ForwardAndBackward) {
   SegmentBuffers segs = segments(lengths, first);
   HostBuffer q = random({t, s.heads, s.dim}), k = random({t, s.kvHeads, s.dim}),
              v = random({t, s.kvHeads, s.valueDim});
-  HostBuffer o({t, s.heads, s.valueDim}, kNaN), lse({t, s.heads}, kNaN), o0 = o, lse0 = lse;
+  HostBuffer o({t, s.heads, s.valueDim}, kNaN), lse({t, s.heads}, kNaN),
+      o0 = o, lse0 = lse;
   int64_t symbols[] = {t, int64_t(lengths.size()), segs.longest, 0, 0, 0};
 
   OpBuilder b = builder();
@@ -64,7 +82,9 @@ TEST_P(SoftmaxTest, ForwardAndBackward) {
   HostBuffer dq(q.shape(), kNaN), dk(k.shape(), kNaN), dv(v.shape(), kNaN);
   HostBuffer dq0 = dq, dk0 = dk, dv0 = dv;
   run(buildSoftmaxBackward(b, b.getUnknownLoc(), s),
-      {&q, &k, &v, &o, &lse, &dout, &segs.table, &segs.tokenSegment, &dq, &dk, &dv}, symbols);
+      {&q, &k, &v, &o, &lse, &dout, &segs.table, &segs.tokenSegment, &dq, &dk,
+       &dv},
+      symbols);
   reference.backward(q, k, v, o0, lse0, dout, dq0, dk0, dv0);
   EXPECT_LT(distance(dq, dq0), 1e-12);
   EXPECT_LT(distance(dk, dk0), 1e-12);
@@ -72,7 +92,9 @@ TEST_P(SoftmaxTest, ForwardAndBackward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SoftmaxTest, testing::ValuesIn(kCases),
-                         [](const auto &info) { return std::string(info.param.name); });
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
 
 //===----------------------------------------------------------------------===//
 // Single values
@@ -84,14 +106,16 @@ namespace {
 class SoftmaxMean : public ProgramTest {
 protected:
   HostBuffer means(const SoftmaxShape &s, int64_t t) {
-    HostBuffer q({t, 1, s.dim}, 0.0), k = random({t, 1, s.dim}), v({t, 1, 1}, 0.0);
+    HostBuffer q({t, 1, s.dim}, 0.0), k = random({t, 1, s.dim}),
+                                      v({t, 1, 1}, 0.0);
     HostBuffer o({t, 1, 1}, kNaN), lse({t, 1}, kNaN);
     for (int64_t j = 0; j < t; ++j)
       v({j, 0, 0}) = j;
     SegmentBuffers segs = segments({t});
     OpBuilder b = builder();
     run(buildSoftmaxForward(b, b.getUnknownLoc(), s),
-        {&q, &k, &v, &segs.table, &segs.tokenSegment, &o, &lse}, {t, 1, t, 0, 0, 0});
+        {&q, &k, &v, &segs.table, &segs.tokenSegment, &o, &lse},
+        {t, 1, t, 0, 0, 0});
     return o;
   }
 };
@@ -105,7 +129,8 @@ TEST_F(SoftmaxMean, ATT_01) {
 }
 
 TEST_F(SoftmaxMean, ATT_02) {
-  HostBuffer one = means(softmaxShape(1, 1, 4, 1, {1}), 3), all = means(softmaxShape(1, 1, 4, 1), 3);
+  HostBuffer one = means(softmaxShape(1, 1, 4, 1, {1}), 3),
+             all = means(softmaxShape(1, 1, 4, 1), 3);
   for (int64_t row = 0; row < 3; ++row) {
     EXPECT_EQ(one({row, 0, 0}), row);
     EXPECT_DOUBLE_EQ(all({row, 0, 0}), row / 2.0);
@@ -116,7 +141,8 @@ TEST_F(SoftmaxMean, ATT_02) {
 class SoftmaxRows : public SoftmaxMean {
 protected:
   /// The last row's weights of three keys with these logits.
-  std::array<double, 3> weights(std::array<double, 3> logits, double *lse = nullptr) {
+  std::array<double, 3> weights(std::array<double, 3> logits,
+                                double *lse = nullptr) {
     SoftmaxShape s = softmaxShape(1, 1, 1, 3);
     s.scale = 1.0;
     HostBuffer q({3, 1, 1}, 1.0), k({3, 1, 1}, 0.0), v({3, 1, 3}, 0.0);
@@ -128,7 +154,8 @@ protected:
     SegmentBuffers segs = segments({3});
     OpBuilder b = builder();
     run(buildSoftmaxForward(b, b.getUnknownLoc(), s),
-        {&q, &k, &v, &segs.table, &segs.tokenSegment, &o, &logSum}, {3, 1, 3, 0, 0, 0});
+        {&q, &k, &v, &segs.table, &segs.tokenSegment, &o, &logSum},
+        {3, 1, 3, 0, 0, 0});
     if (lse)
       *lse = logSum({2, 0});
     return {o({2, 0, 0}), o({2, 0, 1}), o({2, 0, 2})};
@@ -148,7 +175,8 @@ TEST_F(SoftmaxRows, GEN_06) {
 
 TEST_F(SoftmaxRows, GEN_05) {
   double inf = std::numeric_limits<double>::infinity(), lse = 0.0;
-  EXPECT_EQ(weights({-inf, -inf, -inf}, &lse), (std::array<double, 3>{0, 0, 0}));
+  EXPECT_EQ(weights({-inf, -inf, -inf}, &lse),
+            (std::array<double, 3>{0, 0, 0}));
   EXPECT_EQ(lse, -inf);
   EXPECT_TRUE(std::isnan(weights({kNaN, 1, 1})[1]));
 }

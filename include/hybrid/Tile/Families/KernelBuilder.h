@@ -1,4 +1,5 @@
-//===- KernelBuilder.h - how family builders write tile programs -*- C++ -*-===//
+//===- KernelBuilder.h - how family builders write tile programs -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,13 +35,14 @@ class KernelBuilder {
 public:
   using Values = mlir::SmallVector<mlir::Value>;
   using Shape = llvm::ArrayRef<int64_t>;
-  using LoopBody = llvm::function_ref<Values(mlir::Value index, mlir::ValueRange carried)>;
+  using LoopBody =
+      llvm::function_ref<Values(mlir::Value index, mlir::ValueRange carried)>;
 
   /// Creates the program at the insertion point of `builder`; further ops go
   /// into its body.
-  KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name,
-                llvm::ArrayRef<mlir::AffineExpr> grid, llvm::ArrayRef<Order> order,
-                llvm::ArrayRef<mlir::Type> views);
+  KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc,
+                llvm::StringRef name, llvm::ArrayRef<mlir::AffineExpr> grid,
+                llvm::ArrayRef<Order> order, llvm::ArrayRef<mlir::Type> views);
 
   /// Ends the body and returns the program.
   ProgramOp finish();
@@ -54,7 +56,8 @@ public:
   static mlir::Type viewTypeI32(mlir::MLIRContext *context, Shape shape);
   /// `!tile.view<?x4xi32>` and `!tile.view<?xi32>`: what `!hybrid.segments` is
   /// to a program.
-  static llvm::SmallVector<mlir::Type, 2> segmentViewTypes(mlir::MLIRContext *context);
+  static llvm::SmallVector<mlir::Type, 2>
+  segmentViewTypes(mlir::MLIRContext *context);
   mlir::RankedTensorType tileType(Shape shape) const;
 
   // Constants.
@@ -102,7 +105,8 @@ public:
   mlir::Value broadcast(mlir::Value tile, Shape shape);
   mlir::Value reshape(mlir::Value tile, Shape shape);
   mlir::Value transpose(mlir::Value matrix);
-  mlir::Value slice(mlir::Value tile, unsigned dim, int64_t offset, int64_t size);
+  mlir::Value slice(mlir::Value tile, unsigned dim, int64_t offset,
+                    int64_t size);
   mlir::Value concat(mlir::ValueRange tiles, unsigned dim);
   /// One element of a tile.
   mlir::Value extract(mlir::Value tile, mlir::ValueRange indices);
@@ -110,30 +114,35 @@ public:
   // Whole tiles.
   mlir::Value sum(mlir::Value tile, unsigned dim);
   mlir::Value maximum(mlir::Value tile, unsigned dim);
-  mlir::Value dot(mlir::Value a, mlir::Value b, mlir::Value acc, bool transposeA = false,
-                  bool transposeB = false);
+  mlir::Value dot(mlir::Value a, mlir::Value b, mlir::Value acc,
+                  bool transposeA = false, bool transposeB = false);
   mlir::Value prefixSum(mlir::Value tile, unsigned dim, bool reverse = false);
   mlir::Value unitLowerInverse(mlir::Value matrix);
 
   // Global memory; see tile.load for indices, dims and limits.
-  mlir::Value load(mlir::Value view, mlir::ValueRange indices, llvm::ArrayRef<int64_t> dims,
-                   Shape shape, mlir::ValueRange limits = {});
+  mlir::Value load(mlir::Value view, mlir::ValueRange indices,
+                   llvm::ArrayRef<int64_t> dims, Shape shape,
+                   mlir::ValueRange limits = {});
   void store(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
              llvm::ArrayRef<int64_t> dims, mlir::ValueRange limits = {});
-  AccumulateOp accumulate(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
-                          llvm::ArrayRef<int64_t> dims, mlir::ValueRange limits = {},
-                          mlir::Value first = {});
-  mlir::Value loadRows(mlir::Value view, mlir::ValueRange indices, mlir::Value rows,
-                       mlir::Value mask, llvm::ArrayRef<int64_t> dims, Shape shape);
-  void storeRows(mlir::Value tile, mlir::Value view, mlir::ValueRange indices, mlir::Value rows,
-                 mlir::Value mask, llvm::ArrayRef<int64_t> dims);
+  AccumulateOp accumulate(mlir::Value tile, mlir::Value view,
+                          mlir::ValueRange indices,
+                          llvm::ArrayRef<int64_t> dims,
+                          mlir::ValueRange limits = {}, mlir::Value first = {});
+  mlir::Value loadRows(mlir::Value view, mlir::ValueRange indices,
+                       mlir::Value rows, mlir::Value mask,
+                       llvm::ArrayRef<int64_t> dims, Shape shape);
+  void storeRows(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
+                 mlir::Value rows, mlir::Value mask,
+                 llvm::ArrayRef<int64_t> dims);
   mlir::Value loadScalar(mlir::Value view, mlir::ValueRange indices);
-  void storeScalar(mlir::Value value, mlir::Value view, mlir::ValueRange indices);
+  void storeScalar(mlir::Value value, mlir::Value view,
+                   mlir::ValueRange indices);
 
   // Control.
   /// `for i = lower to upper step step`; returns what the last iteration gave.
-  Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange carried,
-              LoopBody body);
+  Values loop(mlir::Value lower, mlir::Value upper, int64_t step,
+              mlir::ValueRange carried, LoopBody body);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
   Values choose(mlir::Value condition, llvm::function_ref<Values()> then,
                 llvm::function_ref<Values()> otherwise);
@@ -143,8 +152,9 @@ public:
   void named(llvm::StringRef name, mlir::Operation *op);
 
 private:
-  mlir::Value cmp(mlir::arith::CmpIPredicate integer, mlir::arith::CmpFPredicate real,
-                  mlir::Value a, mlir::Value b);
+  mlir::Value cmp(mlir::arith::CmpIPredicate integer,
+                  mlir::arith::CmpFPredicate real, mlir::Value a,
+                  mlir::Value b);
 
   mlir::ImplicitLocOpBuilder b;
   ProgramOp program;

@@ -37,7 +37,8 @@ struct OptimiserShape {
   int64_t blocks() const { return llvm::divideCeil(elements, block); }
 };
 
-/// Σ (scale · gradient)² of each block. Views: gradient, scalars, sums [blocks].
+/// Σ (scale · gradient)² of each block. Views: gradient, scalars, sums
+/// [blocks].
 ProgramOp buildGradientSquares(mlir::OpBuilder &builder, mlir::Location loc,
                                const OptimiserShape &shape);
 
@@ -47,9 +48,10 @@ ProgramOp buildGradientNorm(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// g = scale · gradient · min(1, largest norm / norm); m ← β1 m + (1 - β1) g;
 /// v ← β2 v + (1 - β2) g²; p ← p - lr (m̂ / (√v̂ + ε) + decay · p), m̂ and v̂ with
-/// their corrections. Does nothing when the step is not taken. Views: parameters
-/// (written), gradient, moments 1 and 2 (written), scalars.
-ProgramOp buildAdamW(mlir::OpBuilder &builder, mlir::Location loc, const OptimiserShape &shape);
+/// their corrections. Does nothing when the step is not taken. Views:
+/// parameters (written), gradient, moments 1 and 2 (written), scalars.
+ProgramOp buildAdamW(mlir::OpBuilder &builder, mlir::Location loc,
+                     const OptimiserShape &shape);
 
 } // namespace hybrid::tile
 

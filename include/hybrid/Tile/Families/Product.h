@@ -20,8 +20,8 @@ struct ProductShape {
   bool transposeA = false, transposeB = false;
   /// c += instead of c =; c is then read and overwritten.
   bool accumulate = false;
-  /// Rows of segment s use the matrix of its slot, b [slots, ...]. Rows are then
-  /// those of the packed stream.
+  /// Rows of segment s use the matrix of its slot, b [slots, ...]. Rows are
+  /// then those of the packed stream.
   bool grouped = false;
   /// What the dynamic size is, for the grid; null means the tokens.
   mlir::AffineExpr dynamicSize = {};
@@ -35,7 +35,8 @@ struct ProductShape {
 /// Views: a, b, with groups the segment table and token segments, c. One point
 /// per tile of c; the rows left at the end are taken a few at a time, so that a
 /// short stream costs little. The sum over k is in ascending order.
-ProgramOp buildProduct(mlir::OpBuilder &builder, mlir::Location loc, const ProductShape &shape);
+ProgramOp buildProduct(mlir::OpBuilder &builder, mlir::Location loc,
+                       const ProductShape &shape);
 
 } // namespace hybrid::tile
 

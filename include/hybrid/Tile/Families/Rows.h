@@ -21,11 +21,13 @@ struct EmbedShape {
 };
 
 /// Views: ids [t] i32, table [V, W], y [t, W]. One point per block of tokens.
-ProgramOp buildEmbed(mlir::OpBuilder &builder, mlir::Location loc, const EmbedShape &shape);
+ProgramOp buildEmbed(mlir::OpBuilder &builder, mlir::Location loc,
+                     const EmbedShape &shape);
 
-/// Views: ids [t] i32, dy [t, W], dtable [V, W]. One point per block of columns,
-/// which goes through the tokens in order.
-ProgramOp buildEmbedGrad(mlir::OpBuilder &builder, mlir::Location loc, const EmbedShape &shape);
+/// Views: ids [t] i32, dy [t, W], dtable [V, W]. One point per block of
+/// columns, which goes through the tokens in order.
+ProgramOp buildEmbedGrad(mlir::OpBuilder &builder, mlir::Location loc,
+                         const EmbedShape &shape);
 
 struct CrossEntropyShape {
   int64_t vocab = 256;
@@ -59,9 +61,10 @@ struct ReduceTokensShape {
 ProgramOp buildReduceTokens(mlir::OpBuilder &builder, mlir::Location loc,
                             const ReduceTokensShape &shape);
 
-/// y_s = the last row of segment s, 0 for an empty one. Views: x [t, W], segment
-/// table, token segments, y [segments, W].
-ProgramOp buildLastRows(mlir::OpBuilder &builder, mlir::Location loc, int64_t width);
+/// y_s = the last row of segment s, 0 for an empty one. Views: x [t, W],
+/// segment table, token segments, y [segments, W].
+ProgramOp buildLastRows(mlir::OpBuilder &builder, mlir::Location loc,
+                        int64_t width);
 
 } // namespace hybrid::tile
 

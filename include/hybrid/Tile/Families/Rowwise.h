@@ -19,7 +19,8 @@ namespace hybrid::tile {
 /// Every operand is loaded once and every result stored once.
 ///
 /// Fails with an error at the operation for shapes that tiles cannot have.
-mlir::FailureOr<ProgramOp> buildRowwise(mlir::OpBuilder &builder, mlir::Operation *op);
+mlir::FailureOr<ProgramOp> buildRowwise(mlir::OpBuilder &builder,
+                                        mlir::Operation *op);
 
 /// Whether buildRowwise knows how to emit `op` (a single operation).
 bool hasRowwiseEmission(mlir::Operation *op);

@@ -16,7 +16,8 @@ namespace hybrid::tile {
 /// One softmax attention: o_t = Σ_j softmax_j(scale · q_t·k_j) v_j over the
 /// visible j of the same sequence: j ≤ t, and with a window W of the head also
 /// t - j < W or j < sinks of the head. A row that sees nothing gives 0 and the
-/// log-sum-exp -inf. Query head h reads key and value head h / (heads / kvHeads).
+/// log-sum-exp -inf. Query head h reads key and value head h / (heads /
+/// kvHeads).
 struct SoftmaxShape {
   int64_t heads = 1, kvHeads = 1;
   int64_t dim = 64, valueDim = 64;
@@ -40,9 +41,9 @@ struct SoftmaxShape {
 ProgramOp buildSoftmaxForward(mlir::OpBuilder &builder, mlir::Location loc,
                               const SoftmaxShape &shape);
 
-/// Views: q, k, v, o, log-sum-exp, do, segment table, token segments, dq, dk, dv.
-/// One point per segment, key head and key tile; key tiles take turns to add to
-/// dq, dk and dv stay in the accumulators of one point.
+/// Views: q, k, v, o, log-sum-exp, do, segment table, token segments, dq, dk,
+/// dv. One point per segment, key head and key tile; key tiles take turns to
+/// add to dq, dk and dv stay in the accumulators of one point.
 ProgramOp buildSoftmaxBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                const SoftmaxShape &shape);
 
