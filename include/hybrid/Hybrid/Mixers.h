@@ -24,7 +24,7 @@ namespace hybrid {
 /// [head_dim, value_dim]; the output is read after the update, with scale
 /// head_dim^(-1/2).
 struct MixerRow {
-  llvm::StringLiteral name;  // mnemonic of its operation in SpecOps.td
+  llvm::StringLiteral name; // mnemonic of its operation in SpecOps.td
   UpdateRule update;
   DecayKind decay;
   GateKind gate;
@@ -38,7 +38,7 @@ struct MixerRow {
   OutputStage output;
 };
 
-/// All rows, in the order reports and documents list them.
+/// All rows.
 llvm::ArrayRef<MixerRow> getMixerRows();
 
 /// The row of that name, or null.
