@@ -45,7 +45,6 @@ say "train: on ${train_bytes} bytes of the book (every step is logged to $run/lo
 
 say "validate: bits per byte on text the model has not seen"
 "$bin/hybrid-run" eval "$artefact" --weights="$run" --text="$data/valid.txt"
-scripts/loss-curve.py "$run/log.jsonl" "$run/loss.svg"
 echo "loss curve: $run/loss.svg"
 
 say "write: 400 bytes"

@@ -318,7 +318,9 @@ typedef enum hyb_logits {
 } hyb_logits;
 
 /* Appends the batch's tokens to their slots. `*logits` belongs to the context
- * and is valid until its next call; the row of an empty segment is 0. */
+ * and is valid until its next call; the row of an empty segment is 0. A call
+ * that runs out of memory half-way through segments longer than the chunk has
+ * appended the chunks that hyb_state_length then counts. */
 HYB_API hyb_status hyb_extend(hyb_context *context, hyb_state *state,
                               const hyb_batch *batch, hyb_logits which,
                               const float **logits, hyb_error *error);
