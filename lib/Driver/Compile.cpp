@@ -249,7 +249,9 @@ Outcome Compiler::makeCode(ModuleOp module, Plan &plan) {
   for (StringRef name : options.cpuLevels) {
     TimingScope levelTiming = timing.nest(("code for " + name).str());
     cpu::Options codeOptions;
-    codeOptions.assembly = &assembly;
+    // Text costs a second run of the code generator.
+    if (options.lastPhase == Phase::Target || !options.dumpFolder.empty())
+      codeOptions.assembly = &assembly;
     assembly.clear();
     FailureOr<cpu::CompiledCode> compiled = failure();
     bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
