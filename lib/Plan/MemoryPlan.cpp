@@ -170,6 +170,32 @@ static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
        << buffer.buffer->last << "\n";
 }
 
+/// What a process holds for training and for serving, by its entries.
+static void printTotals(llvm::raw_ostream &os,
+                        const llvm::StringMap<EntryMemory> &entries) {
+  auto sum = [&](llvm::StringRef name, llvm::ArrayRef<BufferKind> kinds) {
+    uint64_t bytes = 0;
+    if (auto it = entries.find(name); it != entries.end()) {
+      bytes += it->second.arena;
+      for (auto [kind, size] : it->second.bound)
+        if (llvm::is_contained(kinds, kind))
+          bytes += size;
+    }
+    return bytes;
+  };
+  os << "\n";
+  if (entries.contains("backward")) {
+    uint64_t moments =
+        sum("update", {BufferKind::Moment1, BufferKind::Moment2}) - sum("update", {});
+    printLine(os, "training",
+              sum("backward", {BufferKind::Param, BufferKind::Gradient}) + moments,
+              "parameters, gradients, moments, arena of backward");
+  }
+  if (entries.contains("extend"))
+    printLine(os, "inference", sum("extend", {BufferKind::Param, BufferKind::State}),
+              "parameters, states, arena of extend");
+}
+
 llvm::Error hybrid::printMemoryPlan(const Plan &plan, const SymbolValues &symbols,
                                     llvm::raw_ostream &os) {
   os << "memory plan for";
@@ -177,11 +203,14 @@ llvm::Error hybrid::printMemoryPlan(const Plan &plan, const SymbolValues &symbol
     os << " " << stringifyCallSymbol(static_cast<CallSymbol>(symbol)) << "="
        << symbols[symbol];
   os << "\n";
+  llvm::StringMap<EntryMemory> entries;
   for (const PlanEntry &entry : plan.entries) {
     llvm::Expected<EntryMemory> memory = planMemory(plan, entry, symbols);
     if (!memory)
       return memory.takeError();
     printEntry(os, entry, *memory);
+    entries[entry.name] = std::move(*memory);
   }
+  printTotals(os, entries);
   return llvm::Error::success();
 }

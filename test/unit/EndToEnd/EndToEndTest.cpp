@@ -7,7 +7,10 @@
 
 #include "Harness.h"
 
+#include "hybrid/Plan/MemoryPlan.h"
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace hybrid::test;
 
@@ -115,6 +118,44 @@ TEST_P(EndToEnd, MatchesTheOracle) {
   ASSERT_TRUE(compiled.ok()) << compiled.report;
   expectLossAndGradients(compiled);
   expectAnySplitIsTheWhole(compiled);
+}
+
+/// Resident bytes of this process, as the operating system counts them.
+int64_t residentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// The memory plan against the operating system: what a training step adds to the
+// process is the arena that was predicted.
+TEST(MemoryPlan, PredictsWhatAStepTakes) {
+  CompiledModel compiled(R"(
+hybrid.model @m vocab(4096) width(32) layers(1) tied {
+  hybrid.softmax heads(2) head_dim(16) position(nope)
+})");
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  CompiledModel::Batch batch = compiled.randomBatch({512, 512, 512, 512}, 9);
+
+  hybrid::SymbolValues symbols = {2048, 4, 512, 0, 0, 0};
+  uint64_t predicted = 0;
+  for (const hybrid::PlanEntry &entry : compiled.plan.entries)
+    if (entry.name == "backward") {
+      auto memory = hybrid::planMemory(compiled.plan, entry, symbols);
+      ASSERT_TRUE(bool(memory));
+      predicted = memory->arena;
+    }
+  ASSERT_GT(predicted, 60u << 20);
+
+  std::vector<float> gradients(compiled.model->parameterTable().elements);
+  const float *losses = nullptr;
+  int64_t before = residentBytes();
+  auto status = compiled.context->backward(batch.view(), gradients.data(), &losses);
+  ASSERT_TRUE(status.ok()) << status.message();
+  double measured = residentBytes() - before;
+  EXPECT_NEAR(measured / predicted, 1.0, 0.1);
+  EXPECT_NEAR(compiled.context->memoryBytes() / double(predicted), 1.0, 0.02);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EndToEnd, testing::ValuesIn(kCases),

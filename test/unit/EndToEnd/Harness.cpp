@@ -11,7 +11,6 @@
 #include "hybrid/Driver/Phases.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Graph/ModelTables.h"
-#include "hybrid/Plan/Plan.h"
 #include "hybrid/Target/CPU/Compile.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -73,21 +72,22 @@ void CompiledModel::compile(StringRef spec, StringRef level) {
   graph = module->clone();
   if (!runPhases(*module, Phase::Fuse, Phase::Tile))
     return;
-  FailureOr<Plan> plan = buildPlan(*module);
+  FailureOr<Plan> built = buildPlan(*module);
   FailureOr<ModelTables> tables = getModelTables(*module);
-  if (failed(plan) || failed(tables))
+  if (failed(built) || failed(tables))
     return;
+  plan = std::move(*built);
   SmallVector<StringRef> symbols;
-  for (const PlanKernel &kernel : plan->kernels)
+  for (const PlanKernel &kernel : plan.kernels)
     symbols.push_back(kernel.symbol);
   FailureOr<cpu::CompiledCode> code =
       cpu::compile(*module, symbols, *cpu::levelNamed(level));
   if (failed(code))
     return;
-  for (auto [kernel, made] : llvm::zip_equal(plan->kernels, code->kernels))
+  for (auto [kernel, made] : llvm::zip_equal(plan.kernels, code->kernels))
     kernel.scratch = made.scratchBytes;
   llvm::Expected<std::string> bytes = assembleArtefact(
-      spec, *tables, *plan, ArtefactCode{level.str(), code->elf});
+      spec, *tables, plan, ArtefactCode{level.str(), code->elf});
   if (bytes)
     artefact = std::move(*bytes);
   else

@@ -9,6 +9,7 @@
 #define HYBRID_TEST_UNIT_ENDTOEND_HARNESS_H
 
 #include "hybrid/Oracle/Oracle.h"
+#include "hybrid/Plan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -58,6 +59,7 @@ public:
   std::vector<double> oracleLogits(const std::vector<int32_t> &ids);
 
   std::string artefact, report;
+  Plan plan;
   std::unique_ptr<hyb::rt::Model> model;
   std::unique_ptr<hyb::rt::Context> context;
 
