@@ -130,7 +130,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
   shape.hasFinalCotangent = static_cast<bool>(op.getDfinal());
   shape.chunk = chunkOnCPU(shape, /*isAdjoint=*/true);
-  if (failed(shape.verify([&] { return op.emitOpError(); })))
+  if (failed(shape.verifyAdjoint([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);
   Location loc = op.getLoc();

@@ -16,8 +16,7 @@ using namespace hybrid::tile::recurrence;
 // Shape
 //===----------------------------------------------------------------------===//
 
-LogicalResult RecurrenceShape::verify(
-    llvm::function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult RecurrenceShape::verify(EmitError emitError) const {
   if (kvHeads < 1 || heads % kvHeads != 0)
     return emitError() << "recurrence has " << heads << " heads over "
                        << kvHeads
@@ -35,6 +34,15 @@ LogicalResult RecurrenceShape::verify(
     return emitError() << "recurrence has stride " << stride
                        << ", which does not divide window " << window;
   return success();
+}
+
+LogicalResult RecurrenceShape::verifyAdjoint(EmitError emitError) const {
+  if (window && (hasState || hasFinalCotangent))
+    return emitError() << "recurrence with window " << window
+                       << " has no adjoint for its "
+                       << (hasState ? "initial" : "final")
+                       << " state; differentiate it without states";
+  return verify(emitError);
 }
 
 //===----------------------------------------------------------------------===//

@@ -418,3 +418,46 @@ TEST(RecurrenceGolden, Mixers) {
     }
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Refused shapes
+//===----------------------------------------------------------------------===//
+
+TEST(RecurrenceShapes, WhatIsRefusedIsNamed) {
+  mlir::MLIRContext context;
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &d) { message = d.str(); });
+  auto refused = [&](std::function<void(RecurrenceShape &)> change,
+                     bool adjoint = false) {
+    RecurrenceShape shape;
+    change(shape);
+    auto emit = [&] {
+      return mlir::emitError(mlir::UnknownLoc::get(&context));
+    };
+    message.clear();
+    EXPECT_TRUE(
+        failed(adjoint ? shape.verifyAdjoint(emit) : shape.verify(emit)));
+    return message;
+  };
+  EXPECT_EQ(refused([](auto &s) { s.heads = 4, s.kvHeads = 3; }),
+            "recurrence has 4 heads over 3 key/value heads; the second must "
+            "divide the first");
+  EXPECT_EQ(refused([](auto &s) { s.keyDim = 12; }),
+            "recurrence has key dim 12; it must be a multiple of 8 from 8 to "
+            "512");
+  EXPECT_EQ(refused([](auto &s) { s.valueDim = 520; }),
+            "recurrence has value dim 520; it must be a multiple of 8 from 8 "
+            "to 512");
+  EXPECT_EQ(refused([](auto &s) { s.window = 64; }),
+            "recurrence has window 64 and stride 0; give both, or 0 for both");
+  EXPECT_EQ(refused([](auto &s) { s.window = 64, s.stride = 24; }),
+            "recurrence has stride 24, which does not divide window 64");
+  EXPECT_EQ(refused(
+                [](auto &s) {
+                  s.window = 64, s.stride = 16, s.hasState = true;
+                },
+                /*adjoint=*/true),
+            "recurrence with window 64 has no adjoint for its initial state; "
+            "differentiate it without states");
+}

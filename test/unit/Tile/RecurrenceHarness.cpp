@@ -218,18 +218,23 @@ static void interpretOrFail(ProgramOp program, ArrayRef<HostView> views,
   EXPECT_TRUE(succeeded(interpret(program, views, symbolsOf(call), options)));
 }
 
-HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call,
+HostBuffer hybrid::tile::test::run(ProgramOp program, Call &call,
                                    Arithmetic arithmetic) {
-  Built built(build, call.shape);
   HostBuffer output =
       activation(call.tokens(), {call.shape.heads, call.shape.valueDim});
   Views views(call);
   if (call.shape.hasState)
     views.add(call.state);
   views.add(output);
-  interpretOrFail(built.program, views.list, call, arithmetic);
+  interpretOrFail(program, views.list, call, arithmetic);
   EXPECT_TRUE(output.tailIsIntact());
   return output;
+}
+
+HostBuffer hybrid::tile::test::run(BuildProgram build, Call &call,
+                                   Arithmetic arithmetic) {
+  Built built(build, call.shape);
+  return run(built.program, call, arithmetic);
 }
 
 static int64_t evaluate(AffineMap map, ArrayRef<int64_t> symbols) {

@@ -84,6 +84,8 @@ struct Built {
 using Arithmetic = InterpreterOptions::Arithmetic;
 
 /// Runs a forward or step program; `call.state` is updated.
+HostBuffer run(ProgramOp program, Call &call,
+               Arithmetic arithmetic = Arithmetic::f64);
 HostBuffer run(BuildProgram build, Call &call,
                Arithmetic arithmetic = Arithmetic::f64);
 /// The same function by summary, combine and apply.

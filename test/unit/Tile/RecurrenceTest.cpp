@@ -44,9 +44,9 @@ TEST_P(Recurrence, StatesAndTheirGradients) {
 
 TEST_P(Recurrence, GroupedHeadsSumTheirGradients) {
   RecurrenceShape grouped = shape();
-  grouped.heads = 6;
+  grouped.heads = 4;
   grouped.kvHeads = 2;
-  Call call(grouped, {{20}, {70}});
+  Call call(grouped, {{5}, {66}});
   fill(call);
   expectOutputs(call, kExact, Arithmetic::f64);
   expectGradients(call, kExact, Arithmetic::f64);
@@ -98,7 +98,7 @@ TEST_P(Recurrence, StrongGates) {
     GTEST_SKIP() << "no gates";
   for (GateKind gates :
        {GateKind::Alternating, GateKind::Mixed, GateKind::Strong}) {
-    Call call(shape(), {{130}, {65}});
+    Call call(shape(), {{97}});
     fill(call, {gates, {}, 1});
     expectOutputs(call, kExact, Arithmetic::f64);
     expectGradients(call, kExact, Arithmetic::f64);

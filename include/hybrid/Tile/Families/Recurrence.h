@@ -97,9 +97,11 @@ struct RecurrenceShape {
   bool isDelta() const { return update == RecurrenceUpdate::Delta; }
   bool hasBeta() const { return isDelta() && beta; }
 
-  /// Says what no program can be built for; success otherwise.
-  mlir::LogicalResult
-  verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;
+  /// Says what no program can be built for; success otherwise. `verifyAdjoint`
+  /// is for backward: a sliding window has no adjoint for its states.
+  using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
+  mlir::LogicalResult verify(EmitError emitError) const;
+  mlir::LogicalResult verifyAdjoint(EmitError emitError) const;
 };
 
 /// A buffer a program needs beside its operands, appended to its arguments: the
