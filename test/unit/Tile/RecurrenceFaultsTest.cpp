@@ -453,11 +453,9 @@ TEST(RecurrenceShapes, WhatIsRefusedIsNamed) {
             "recurrence has window 64 and stride 0; give both, or 0 for both");
   EXPECT_EQ(refused([](auto &s) { s.window = 64, s.stride = 24; }),
             "recurrence has stride 24, which does not divide window 64");
-  EXPECT_EQ(refused(
-                [](auto &s) {
-                  s.window = 64, s.stride = 16, s.hasState = true;
-                },
-                /*adjoint=*/true),
-            "recurrence with window 64 has no adjoint for its initial state; "
-            "differentiate it without states");
+  EXPECT_EQ(
+      refused([](auto &s) { s.window = 64, s.stride = 16, s.hasState = true; },
+              /*adjoint=*/true),
+      "recurrence with window 64 has no adjoint for its initial state; "
+      "differentiate it without states");
 }
