@@ -91,12 +91,18 @@ private:
 //===----------------------------------------------------------------------===//
 
 void RowwiseFusion::computeLevels() {
+  int64_t reached = 0;
   for (Operation &op : block) {
-    int64_t level = 0;
+    // What is computed again stays where it is: joined with the first
+    // computation, from the same rows, it would be kept instead.
+    int64_t level = op.hasAttr("hybrid.recompute") ? reached : 0;
     for (Value operand : op.getOperands())
       if (Operation *producer = operand.getDefiningOp())
         level = std::max(level, levels.lookup(producer));
-    levels[&op] = isMember(&op) ? level : level + 1;
+    if (!isMember(&op))
+      ++level;
+    levels[&op] = level;
+    reached = std::max(reached, level);
   }
 }
 

@@ -189,3 +189,18 @@ func.func @other(%x: !x) -> !x {
   %1 = hybrid.neg %0 : !x
   return %1 : !x
 }
+
+// What backward computes again does not join what forward computed.
+// CHECK-LABEL: func.func @recomputed(
+// CHECK-NOT:     hybrid.rowwise
+// CHECK:         hybrid.silu %{{.+}} : tensor<?x8xf32>
+// CHECK-NEXT:    hybrid.product
+// CHECK-NEXT:    hybrid.silu %{{.+}} {hybrid.recompute}
+// CHECK-NEXT:    hybrid.product
+func.func @recomputed(%x: !x, %w: tensor<8x8xf32>) -> (!x, !x) attributes {hybrid.entry = "e"} {
+  %0 = hybrid.silu %x : !x
+  %1 = hybrid.product %0, %w : (!x, tensor<8x8xf32>) -> !x
+  %2 = hybrid.silu %x {hybrid.recompute} : !x
+  %3 = hybrid.product %2, %w : (!x, tensor<8x8xf32>) -> !x
+  return %1, %3 : !x, !x
+}

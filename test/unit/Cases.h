@@ -23,8 +23,7 @@ namespace hybrid::cases {
 using oracle::Call;
 using oracle::Tensor;
 
-/// What some consecutive elements of a result are. An infinite tolerance asks
-/// for NaN nowhere and nothing else.
+/// What some consecutive elements of a result are.
 struct Expected {
   unsigned result;
   int64_t first;
