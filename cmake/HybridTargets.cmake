@@ -8,7 +8,7 @@
 #   hybrid_unit_test(<name> sources... [LINK libs...] [RUNTIME])
 #
 # There is one precompiled header per kind of target (cmake/pch): compiler code,
-# runtime code, and the unit tests of either.
+# runtime code, tools of the runtime, and the unit tests of either.
 
 # Everything generated. Compiler code depends on all of it, so a library never
 # lists the tables it uses.
@@ -76,6 +76,7 @@ function(_hybrid_pch kind settings)
 endfunction()
 _hybrid_pch(compiler hybrid_compiler_settings)
 _hybrid_pch(runtime hybrid_runtime_settings Threads::Threads)
+_hybrid_pch(runtime_tool hybrid_runtime_settings Threads::Threads)
 if(HYBRID_BUILD_TESTS)
   _hybrid_pch(compiler_test hybrid_compiler_settings GTest::gtest)
   _hybrid_pch(runtime_test hybrid_runtime_settings Threads::Threads GTest::gtest)
@@ -119,7 +120,7 @@ function(hybrid_tool name)
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   if(arg_RUNTIME)
     target_link_libraries(${name} PRIVATE hybrid_runtime_settings ${arg_LINK} Threads::Threads)
-    _hybrid_use_pch(${name} runtime)
+    _hybrid_use_pch(${name} runtime_tool)
   else()
     target_link_libraries(${name} PRIVATE hybrid_compiler_settings ${arg_LINK})
     add_dependencies(${name} hybrid-generated)

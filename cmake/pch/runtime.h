@@ -13,3 +13,4 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+#include <nlohmann/json.hpp>

@@ -1,0 +1,2 @@
+#include "runtime.h"
+#include <CLI/CLI.hpp>
