@@ -37,7 +37,7 @@ std::string hybrid::formatNumber(double number) {
   if (number == std::trunc(number) && std::abs(number) < 1e15)
     return std::to_string(static_cast<int64_t>(number));
   char text[32];
-  auto end = std::to_chars(text, text + sizeof(text), number).ptr;
+  auto *end = std::to_chars(text, text + sizeof(text), number).ptr;
   auto [mantissa, exponent] = StringRef(text, end - text).split('e');
   if (exponent.empty())
     return mantissa.str();

@@ -15,7 +15,7 @@
 
 namespace mlir {
 class OpPassManager;
-}
+} // namespace mlir
 
 namespace hybrid::cpu {
 
