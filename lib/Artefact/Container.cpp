@@ -25,8 +25,9 @@ using namespace llvm;
 
 static Error checkSections(ArrayRef<hybrid::ArtefactSection> sections) {
   if (sections.size() > hyb::kHbxMaxSections)
-    return createStringError("artefact has %zu sections, at most %u are allowed",
-                             sections.size(), hyb::kHbxMaxSections);
+    return createStringError(
+        "artefact has %zu sections, at most %u are allowed", sections.size(),
+        hyb::kHbxMaxSections);
   StringSet<> names;
   for (const hybrid::ArtefactSection &section : sections) {
     for (StringRef text : {StringRef(section.kind), StringRef(section.name)})
@@ -35,7 +36,8 @@ static Error checkSections(ArrayRef<hybrid::ArtefactSection> sections) {
             "section kind or name '%s' has %zu bytes, at most %zu are allowed",
             text.str().c_str(), text.size(), sizeof(hyb::HbxSection::kind));
     if (section.kind.empty())
-      return createStringError("section '%s' has no kind", section.name.c_str());
+      return createStringError("section '%s' has no kind",
+                               section.name.c_str());
     if (!names.insert(section.kind + '\0' + section.name).second)
       return createStringError("section '%s' named '%s' occurs twice",
                                section.kind.c_str(), section.name.c_str());
@@ -49,14 +51,16 @@ hybrid::serialiseArtefact(ArrayRef<ArtefactSection> sections) {
     return std::move(error);
 
   std::vector<hyb::HbxSection> table(sections.size());
-  uint64_t end = sizeof(hyb::HbxHeader) + table.size() * sizeof(hyb::HbxSection);
+  uint64_t end =
+      sizeof(hyb::HbxHeader) + table.size() * sizeof(hyb::HbxSection);
   for (auto [entry, section] : llvm::zip_equal(table, sections)) {
     std::memset(&entry, 0, sizeof(entry));
     std::memcpy(entry.kind, section.kind.data(), section.kind.size());
     std::memcpy(entry.name, section.name.data(), section.name.size());
     entry.offset = hyb::hbxAlign(end);
     entry.size = section.bytes.size();
-    entry.checksum = hyb::hbxChecksum(section.bytes.data(), section.bytes.size());
+    entry.checksum =
+        hyb::hbxChecksum(section.bytes.data(), section.bytes.size());
     end = entry.offset + entry.size;
   }
 

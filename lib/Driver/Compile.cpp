@@ -122,10 +122,9 @@ Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
                                               phaseInfo(phase).name, suffix)
                                     .str());
   std::error_code code = llvm::sys::fs::create_directories(options.dumpFolder);
-  llvm::Error error = code ? llvm::createStringError(code, "cannot create '" +
-                                                               options.dumpFolder +
-                                                               "': " +
-                                                               code.message())
+  llvm::Error error = code ? llvm::createStringError(
+                                 code, "cannot create '" + options.dumpFolder +
+                                           "': " + code.message())
                            : writeFileAtomically(path, text);
   if (!error)
     return Outcome::Ok;
@@ -203,7 +202,8 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
     if (info.phase >= Phase::Plan)
       break;
     if (info.phase >= first)
-      if (Outcome outcome = runPhase(info.phase, *module); outcome != Outcome::Ok)
+      if (Outcome outcome = runPhase(info.phase, *module);
+          outcome != Outcome::Ok)
         return outcome;
     if (!options.dumpFolder.empty())
       if (Outcome outcome = dump(info.phase, "mlir", printModule(*module));
@@ -278,7 +278,8 @@ Outcome Compiler::makeCode(ModuleOp module, Plan &plan) {
   FailureOr<ModelTables> tables = getModelTables(module);
   if (failed(tables))
     return Outcome::BadInput;
-  llvm::Expected<std::string> bytes = assembleArtefact(spec, *tables, plan, code);
+  llvm::Expected<std::string> bytes =
+      assembleArtefact(spec, *tables, plan, code);
   if (!bytes)
     return fail(llvm::toString(bytes.takeError()));
   return write(*bytes);

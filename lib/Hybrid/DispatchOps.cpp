@@ -1,4 +1,5 @@
-//===- DispatchOps.cpp - verifiers of the operations in DispatchOps.td -*- C++ -*-===//
+//===- DispatchOps.cpp - verifiers of the operations in DispatchOps.td -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +28,8 @@ LogicalResult DispatchOp::verify() {
   ArrayRef<int64_t> ties = getTies().value_or(ArrayRef<int64_t>());
   if (ties.size() % 2)
     return emitOpError("ties has ")
-           << ties.size() << " entries, but they come in pairs of (result, input)";
+           << ties.size()
+           << " entries, but they come in pairs of (result, input)";
   llvm::SmallDenseSet<int64_t> results, inputs;
   for (size_t i = 0; i < ties.size(); i += 2) {
     int64_t result = ties[i], input = ties[i + 1];

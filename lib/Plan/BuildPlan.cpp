@@ -9,8 +9,8 @@
 // value is for decides where it is made: in the buffer the caller reads, in the
 // part of a concatenation, in the memory it overwrites, else in a buffer of the
 // arena. From the first op to the last, reshapes and slices become views. Where
-// two purposes ask for different places a copy would be needed; phase `schedule`
-// has put one there, so here it is an error.
+// two purposes ask for different places a copy would be needed; phase
+// `schedule` has put one there, so here it is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,8 @@ private:
 
   // Launches.
   LogicalResult addLaunches(Block &block, ArrayRef<PlanConstraint> guard);
-  LogicalResult addAlternatives(AlternativesOp op, ArrayRef<PlanConstraint> guard);
+  LogicalResult addAlternatives(AlternativesOp op,
+                                ArrayRef<PlanConstraint> guard);
   FailureOr<PlanAlternative> makeAlternative(DispatchOp op);
   void addLaunch(DispatchOp op, SmallVector<PlanAlternative, 1> alternatives);
   void assignLifetimes();
@@ -173,7 +174,8 @@ LogicalResult EntryPlanner::bindResults() {
         role ? kindOfRole(role) : std::optional<BufferKind>();
     if (!kind)
       return function.emitError("result ")
-             << index << " of entry '" << entry.name << "' has no known hybrid.role";
+             << index << " of entry '" << entry.name
+             << "' has no known hybrid.role";
     StringRef pathText = path ? path.getValue() : StringRef();
     std::optional<unsigned> buffer;
     for (auto [number, other] : llvm::enumerate(entry.buffers))
@@ -195,15 +197,14 @@ LogicalResult EntryPlanner::bindResults() {
 LogicalResult EntryPlanner::demand(Value value, const Place &place,
                                    Operation *why) {
   auto [it, isNew] = places.try_emplace(value, place);
-  if (isNew || (it->second.buffer == place.buffer &&
-                it->second.layout == place.layout))
+  if (isNew ||
+      (it->second.buffer == place.buffer && it->second.layout == place.layout))
     return success();
-  InFlightDiagnostic error = why->emitOpError("needs ")
-                             << value.getType() << " in buffer '"
-                             << entry.buffers[place.buffer].name
-                             << "', but it is made in '"
-                             << entry.buffers[it->second.buffer].name
-                             << "'; a copy must be scheduled between them";
+  InFlightDiagnostic error =
+      why->emitOpError("needs ")
+      << value.getType() << " in buffer '" << entry.buffers[place.buffer].name
+      << "', but it is made in '" << entry.buffers[it->second.buffer].name
+      << "'; a copy must be scheduled between them";
   error.attachNote(value.getLoc()) << "value is made here";
   return error;
 }
@@ -216,7 +217,8 @@ Place EntryPlanner::placeOrNew(Value value) {
   std::string name = nameOf(value.getLoc());
   if (name.empty() && value.getDefiningOp())
     name = value.getDefiningOp()->getName().stripDialect().str();
-  Place place{addBuffer(BufferKind::Arena, name, type), Layout::contiguous(type)};
+  Place place{addBuffer(BufferKind::Arena, name, type),
+              Layout::contiguous(type)};
   places[value] = place;
   return place;
 }
@@ -224,7 +226,8 @@ Place EntryPlanner::placeOrNew(Value value) {
 LogicalResult EntryPlanner::assignBackwards(Operation *op) {
   if (auto dispatch = dyn_cast<DispatchOp>(op)) {
     for (OpResult result : dispatch->getResults()) {
-      std::optional<unsigned> tied = dispatch.getTiedInput(result.getResultNumber());
+      std::optional<unsigned> tied =
+          dispatch.getTiedInput(result.getResultNumber());
       if (!tied) {
         placeOrNew(result);
         continue;
@@ -246,7 +249,8 @@ LogicalResult EntryPlanner::assignBackwards(Operation *op) {
       Operation *yield = region.front().getTerminator();
       for (auto [value, result] :
            llvm::zip_equal(yield->getOperands(), alternatives->getResults()))
-        if (Place place = places.at(result); failed(demand(value, place, yield)))
+        if (Place place = places.at(result);
+            failed(demand(value, place, yield)))
           return failure();
       if (failed(assignBackwards(region.front())))
         return failure();
@@ -257,8 +261,10 @@ LogicalResult EntryPlanner::assignBackwards(Operation *op) {
     Place whole = placeOrNew(concat.getResult());
     int64_t from = 0;
     for (Value part : concat.getParts()) {
-      int64_t size = cast<RankedTensorType>(part.getType()).getDimSize(concat.getDim());
-      Place place{whole.buffer, whole.layout.sliced(concat.getDim(), from, size)};
+      int64_t size =
+          cast<RankedTensorType>(part.getType()).getDimSize(concat.getDim());
+      Place place{whole.buffer,
+                  whole.layout.sliced(concat.getDim(), from, size)};
       if (failed(demand(part, place, op)))
         return failure();
       from += size;
@@ -278,8 +284,9 @@ LogicalResult EntryPlanner::assignBackwards(Operation *op) {
   }
   if (isa<SliceOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
-  return op->emitOpError("is not scheduled; phase 'schedule' must leave launches "
-                         "and views alone");
+  return op->emitOpError(
+      "is not scheduled; phase 'schedule' must leave launches "
+      "and views alone");
 }
 
 LogicalResult EntryPlanner::assignBackwards(Block &block) {
@@ -305,12 +312,14 @@ LogicalResult EntryPlanner::deriveForwards(Block &block) {
       if (!layout)
         return op.emitOpError("of ")
                << reshape.getX().getType() << " to " << type
-               << " needs a copy, because its rows lie apart; one must be scheduled";
+               << " needs a copy, because its rows lie apart; one must be "
+                  "scheduled";
       place = {source.buffer, *layout};
     } else if (auto slice = dyn_cast<SliceOp>(op)) {
       Place source = places.at(slice.getX());
-      place = {source.buffer, source.layout.sliced(slice.getDim(), slice.getOffset(),
-                                                   slice.getSize())};
+      place = {source.buffer,
+               source.layout.sliced(slice.getDim(), slice.getOffset(),
+                                    slice.getSize())};
     }
     if (place && failed(demand(op.getResult(0), *place, &op)))
       return failure();
@@ -342,7 +351,8 @@ FailureOr<PlanAlternative> EntryPlanner::makeAlternative(DispatchOp op) {
   if (program.getViews().size() != alternative.views.size())
     return op.emitOpError("gives ")
            << alternative.views.size() << " views to program "
-           << op.getProgramAttr() << ", which takes " << program.getViews().size();
+           << op.getProgramAttr() << ", which takes "
+           << program.getViews().size();
   for (auto [number, argument, view] :
        llvm::enumerate(program.getViews(), alternative.views)) {
     auto type = cast<tile::ViewType>(argument.getType());
@@ -533,7 +543,8 @@ FailureOr<Plan> hybrid::buildPlan(ModuleOp module) {
     kernel.name = kernel.symbol;
     llvm::append_range(kernel.grid, program.getGrid().getResults());
     for (unsigned dim = 0; dim < program.getGridRank(); ++dim)
-      kernel.parallel.push_back(program.getOrderOf(dim) == tile::Order::parallel);
+      kernel.parallel.push_back(program.getOrderOf(dim) ==
+                                tile::Order::parallel);
     kernels[kernel.symbol] = plan.kernels.size();
     plan.kernels.push_back(std::move(kernel));
   }

@@ -57,8 +57,9 @@ static llvm::Expected<uint64_t> bytesOf(const PlanBuffer &buffer,
   std::optional<int64_t> bytes = 4; // f32 and i32 alike
   for (AffineExpr size : buffer.sizes) {
     std::optional<int64_t> value = evaluate(size, symbols);
-    bytes = bytes && value && *value >= 0 ? llvm::checkedMul<int64_t>(*bytes, *value)
-                                          : std::nullopt;
+    bytes = bytes && value && *value >= 0
+                ? llvm::checkedMul<int64_t>(*bytes, *value)
+                : std::nullopt;
   }
   if (bytes)
     return *bytes;
@@ -92,7 +93,8 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
   for (const PlanLaunch &launch : entry.launches)
     if (const PlanAlternative *chosen = choose(launch, symbols)) {
       ++memory.launches;
-      memory.scratch = std::max(memory.scratch, plan.kernels[chosen->kernel].scratch);
+      memory.scratch =
+          std::max(memory.scratch, plan.kernels[chosen->kernel].scratch);
       for (const PlanView &view : chosen->views)
         used[view.buffer] = true;
     }
@@ -121,7 +123,8 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
   for (auto [buffer, placed] : llvm::zip_equal(memory.buffers, arena))
     buffer.offset = placed.offset;
   llvm::sort(memory.buffers, [](const auto &a, const auto &b) {
-    return std::make_pair(b.bytes, a.buffer) < std::make_pair(a.bytes, b.buffer);
+    return std::make_pair(b.bytes, a.buffer) <
+           std::make_pair(a.bytes, b.buffer);
   });
   return memory;
 }
@@ -144,7 +147,8 @@ static std::string formatBytes(uint64_t bytes) {
 
 static void printLine(llvm::raw_ostream &os, StringRef what, uint64_t bytes,
                       const Twine &note = "") {
-  os << llvm::format("  %-14s %12s", what.str().c_str(), formatBytes(bytes).c_str());
+  os << llvm::format("  %-14s %12s", what.str().c_str(),
+                     formatBytes(bytes).c_str());
   if (!note.isTriviallyEmpty())
     os << "  " << note;
   os << "\n";
@@ -186,17 +190,21 @@ static void printTotals(llvm::raw_ostream &os,
   os << "\n";
   if (entries.contains("backward")) {
     uint64_t moments =
-        sum("update", {BufferKind::Moment1, BufferKind::Moment2}) - sum("update", {});
+        sum("update", {BufferKind::Moment1, BufferKind::Moment2}) -
+        sum("update", {});
     printLine(os, "training",
-              sum("backward", {BufferKind::Param, BufferKind::Gradient}) + moments,
+              sum("backward", {BufferKind::Param, BufferKind::Gradient}) +
+                  moments,
               "parameters, gradients, moments, arena of backward");
   }
   if (entries.contains("extend"))
-    printLine(os, "inference", sum("extend", {BufferKind::Param, BufferKind::State}),
+    printLine(os, "inference",
+              sum("extend", {BufferKind::Param, BufferKind::State}),
               "parameters, states, arena of extend");
 }
 
-llvm::Error hybrid::printMemoryPlan(const Plan &plan, const SymbolValues &symbols,
+llvm::Error hybrid::printMemoryPlan(const Plan &plan,
+                                    const SymbolValues &symbols,
                                     llvm::raw_ostream &os) {
   os << "memory plan for";
   for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)

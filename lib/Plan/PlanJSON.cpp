@@ -77,11 +77,10 @@ json::Value hybrid::exprToJSON(AffineExpr expr) {
     auto op = cast<AffineBinaryOpExpr>(expr);
     json::Value quotient = json::Array{"floordiv", exprToJSON(op.getLHS()),
                                        exprToJSON(op.getRHS())};
-    return json::Array{
-        "add", exprToJSON(op.getLHS()),
-        json::Array{"mul", -1,
-                    json::Array{"mul", std::move(quotient),
-                                exprToJSON(op.getRHS())}}};
+    return json::Array{"add", exprToJSON(op.getLHS()),
+                       json::Array{"mul", -1,
+                                   json::Array{"mul", std::move(quotient),
+                                               exprToJSON(op.getRHS())}}};
   }
   case AffineExprKind::DimId:
     break;
@@ -154,13 +153,15 @@ static json::Value launchToJSON(const PlanLaunch &launch) {
   for (const PlanAlternative &alternative : launch.alternatives) {
     json::Array views;
     for (const PlanView &view : alternative.views)
-      views.push_back(json::Object{{"buffer", view.buffer},
-                                   {"offset", exprToJSON(view.layout.offset)},
-                                   {"sizes", exprsToJSON(view.layout.sizes)},
-                                   {"strides", exprsToJSON(view.layout.strides)}});
-    alternatives.push_back(json::Object{{"guard", guardToJSON(alternative.guard)},
-                                        {"kernel", alternative.kernel},
-                                        {"views", std::move(views)}});
+      views.push_back(
+          json::Object{{"buffer", view.buffer},
+                       {"offset", exprToJSON(view.layout.offset)},
+                       {"sizes", exprsToJSON(view.layout.sizes)},
+                       {"strides", exprsToJSON(view.layout.strides)}});
+    alternatives.push_back(
+        json::Object{{"guard", guardToJSON(alternative.guard)},
+                     {"kernel", alternative.kernel},
+                     {"views", std::move(views)}});
   }
   return json::Object{{"layer", launch.layer},
                       {"op", launch.op},

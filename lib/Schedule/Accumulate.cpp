@@ -48,10 +48,11 @@ LogicalResult hybrid::scheduleGradientSum(Scheduler &scheduler, AddOp op) {
   Operation *producer = op.getB().getDefiningOp();
   Value sum;
   if (producer && isAccumulated(producer))
-    sum = TypeSwitch<Operation *, Value>(producer)
-              .Case<ProductOp, EmbedGradOp, ReduceTokensOp>([&](auto known) {
-                return scheduleAccumulated(scheduler, known, builder, op.getA());
-              });
+    sum =
+        TypeSwitch<Operation *, Value>(producer)
+            .Case<ProductOp, EmbedGradOp, ReduceTokensOp>([&](auto known) {
+              return scheduleAccumulated(scheduler, known, builder, op.getA());
+            });
   if (!sum)
     return scheduleInPlace(scheduler, op);
   ++scheduler.numAccumulated;

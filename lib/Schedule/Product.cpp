@@ -58,8 +58,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
             tiled.rowTile = rowTile;
           return tile::buildProduct(programs, loc, tiled);
         });
-    DispatchOp dispatch = scheduler.dispatch(
-        builder, loc, program, {op.getA(), op.getB()}, op.getResult().getType());
+    DispatchOp dispatch =
+        scheduler.dispatch(builder, loc, program, {op.getA(), op.getB()},
+                           op.getResult().getType());
     return SmallVector<Value>(dispatch->getResults());
   };
   auto many = [&](OpBuilder &builder) {
@@ -72,14 +73,13 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
   if (ShapedType::isDynamic(shape.rows) && isDecoded(op)) {
     scheduler.chose(op, "HYB-S402",
                     "the matrix read once for up to " + Twine(fewRows) +
-                        " rows, else blocks of " +
-                        Twine(manyRows),
+                        " rows, else blocks of " + Twine(manyRows),
                     "with a state, calls are prefill or decode");
     op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
-                                            fewRows - shape.dynamicSize, few, many));
+                                            fewRows - shape.dynamicSize, few,
+                                            many));
   } else {
-    scheduler.chose(op, "HYB-S401",
-                    "blocks of " + Twine(manyRows) + " rows",
+    scheduler.chose(op, "HYB-S401", "blocks of " + Twine(manyRows) + " rows",
                     "whole sequences");
     op->replaceAllUsesWith(many(builder));
   }
@@ -91,8 +91,8 @@ Value hybrid::scheduleAccumulated(Scheduler &scheduler, ProductOp op,
                                   OpBuilder &builder, Value sum) {
   tile::ProductShape shape = shapeOf(op);
   shape.accumulate = true;
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildProduct(programs, op.getLoc(), shape);
       });
   scheduler.chose(op, "HYB-S403", "added to the gradient in place",

@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// What a program depends on: everything about `op` but its operands' values and
-/// its place.
+/// What a program depends on: everything about `op` but its operands' values
+/// and its place.
 static std::string requestOf(Operation *op, StringRef variant) {
   std::string request;
   llvm::raw_string_ostream os(request);
@@ -29,7 +29,8 @@ static std::string requestOf(Operation *op, StringRef variant) {
   return request;
 }
 
-tile::ProgramOp ProgramTable::get(Operation *op, StringRef variant, Build build) {
+tile::ProgramOp ProgramTable::get(Operation *op, StringRef variant,
+                                  Build build) {
   tile::ProgramOp &slot = byRequest[requestOf(op, variant)];
   if (slot)
     return slot;
@@ -40,7 +41,8 @@ tile::ProgramOp ProgramTable::get(Operation *op, StringRef variant, Build build)
   return slot = unique(program, program.getSymName());
 }
 
-tile::ProgramOp ProgramTable::unique(tile::ProgramOp program, StringRef family) {
+tile::ProgramOp ProgramTable::unique(tile::ProgramOp program,
+                                     StringRef family) {
   std::string familyName = family.str();
   program.setSymName("program");
   std::string content = familyName;
@@ -52,7 +54,8 @@ tile::ProgramOp ProgramTable::unique(tile::ProgramOp program, StringRef family) 
     return known;
   }
   uint32_t hash = static_cast<uint32_t>(llvm::xxh3_64bits(content));
-  std::string name = familyName + "_" + llvm::utohexstr(hash, /*LowerCase=*/true, 8);
+  std::string name =
+      familyName + "_" + llvm::utohexstr(hash, /*LowerCase=*/true, 8);
   // Two contents with one hash: tell them apart by a further letter.
   while (module.lookupSymbol(name))
     name += "x";

@@ -15,8 +15,8 @@
 namespace hybrid {
 
 /// The programs of a module. Equal programs are kept once; the name is the
-/// family's with a hash of the content, so it does not depend on what else is in
-/// the module.
+/// family's with a hash of the content, so it does not depend on what else is
+/// in the module.
 class ProgramTable {
 public:
   using Build =
@@ -27,11 +27,13 @@ public:
   /// The program for `op`, in the named variant of it. `build` is called only
   /// when no operation of the same name, attributes, types and regions asked
   /// before; it may fail with an error and return null.
-  tile::ProgramOp get(mlir::Operation *op, llvm::StringRef variant, Build build);
+  tile::ProgramOp get(mlir::Operation *op, llvm::StringRef variant,
+                      Build build);
 
   /// `program` with every stride but the last unknown in the views where
   /// `strided` is set.
-  tile::ProgramOp relaxed(tile::ProgramOp program, llvm::ArrayRef<bool> strided);
+  tile::ProgramOp relaxed(tile::ProgramOp program,
+                          llvm::ArrayRef<bool> strided);
 
   size_t size() const { return byContent.size(); }
 

@@ -16,10 +16,11 @@ using namespace hybrid;
 /// products would be mostly padding.
 static constexpr int64_t longestStep = 16;
 
-/// Tokens per chunk on the CPU. What a token costs inside a chunk grows with its
-/// length, what it costs through the state does not; 16 rows are enough for the
-/// products with the state to be efficient. The adjoint also writes the state of
-/// every chunk to memory, half as often with 32. (docs/rationale/recurrence.md)
+/// Tokens per chunk on the CPU. What a token costs inside a chunk grows with
+/// its length, what it costs through the state does not; 16 rows are enough for
+/// the products with the state to be efficient. The adjoint also writes the
+/// state of every chunk to memory, half as often with 32.
+/// (docs/rationale/recurrence.md)
 static int64_t chunkOnCPU(const tile::RecurrenceShape &shape, bool isAdjoint) {
   bool perChannel = shape.decay == tile::RecurrenceDecay::PerChannel;
   return isAdjoint && !perChannel ? 32 : 16;
@@ -54,12 +55,14 @@ static Value flattenState(OpBuilder &builder, Location loc, Value state) {
   if (type.getRank() == 4)
     return state;
   ArrayRef<int64_t> sizes = type.getShape();
-  auto flat = RankedTensorType::get({sizes[0], sizes[1] * sizes[2], sizes[3], sizes[4]},
-                                    type.getElementType(), type.getEncoding());
+  auto flat =
+      RankedTensorType::get({sizes[0], sizes[1] * sizes[2], sizes[3], sizes[4]},
+                            type.getElementType(), type.getEncoding());
   return ReshapeOp::create(builder, loc, flat, state);
 }
 
-static Value restoreState(OpBuilder &builder, Location loc, Value state, Type type) {
+static Value restoreState(OpBuilder &builder, Location loc, Value state,
+                          Type type) {
   return state.getType() == type
              ? state
              : ReshapeOp::create(builder, loc, type, state).getResult();
@@ -73,7 +76,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
   Location loc = op.getLoc();
 
   auto launch = [&](OpBuilder &builder, tile::ProgramOp program) {
-    SmallVector<Value> inputs{op.getQ(), op.getK(), op.getV(), op.getSegments()};
+    SmallVector<Value> inputs{op.getQ(), op.getK(), op.getV(),
+                              op.getSegments()};
     for (Value optional : {op.getDecay(), op.getBeta()})
       if (optional)
         inputs.push_back(optional);
@@ -121,7 +125,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
                   "with a state, calls are prefill or decode");
   AffineExpr longest = getSymbolExpr(CallSymbol::longest, op.getContext());
   op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
-                                          longestStep - longest, step, chunked));
+                                          longestStep - longest, step,
+                                          chunked));
   op.erase();
   return success();
 }
@@ -153,16 +158,20 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
        tile::recurrenceBackwardWorkspaces(op.getContext(), shape))
     outputs.push_back(workspaceType(workspace.rows, workspace.sizes));
 
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "backward", [&](OpBuilder &programs, ModuleOp) {
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "backward", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildRecurrenceBackward(programs, loc, shape);
       });
-  scheduler.chose(op, "HYB-S203", "chunks of " + Twine(shape.chunkSize()) + ", last to first",
+  scheduler.chose(op, "HYB-S203",
+                  "chunks of " + Twine(shape.chunkSize()) + ", last to first",
                   "states at the chunk borders are computed again, not saved");
-  DispatchOp dispatch = scheduler.dispatch(builder, loc, program, inputs, outputs);
-  SmallVector<Value> values(dispatch->getResults().take_front(op->getNumResults()));
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, loc, program, inputs, outputs);
+  SmallVector<Value> values(
+      dispatch->getResults().take_front(op->getNumResults()));
   if (dinitial)
-    values.back() = restoreState(builder, loc, values.back(), dinitial.getType());
+    values.back() =
+        restoreState(builder, loc, values.back(), dinitial.getType());
   op->replaceAllUsesWith(values);
   op.erase();
   return success();

@@ -42,11 +42,11 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
     ties = {1, 3};
     inputs.push_back(op.getState());
   }
-  scheduler.chose(op, "HYB-S301", "one pass over " + Twine(shape.channels) + " channels",
-                  shape.hasState ? "earlier rows come from the state"
-                                 : "whole sequences");
-  DispatchOp dispatch = scheduler.dispatch(builder, op.getLoc(), program, inputs,
-                                           op->getResultTypes(), ties);
+  scheduler.chose(
+      op, "HYB-S301", "one pass over " + Twine(shape.channels) + " channels",
+      shape.hasState ? "earlier rows come from the state" : "whole sequences");
+  DispatchOp dispatch = scheduler.dispatch(builder, op.getLoc(), program,
+                                           inputs, op->getResultTypes(), ties);
   op->replaceAllUsesWith(dispatch);
   op.erase();
   return success();
@@ -57,15 +57,17 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "backward", [&](OpBuilder &programs, ModuleOp) {
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "backward", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildShortConvBackward(programs, op.getLoc(), shape);
       });
-  scheduler.chose(op, "HYB-S302", "one pass over " + Twine(shape.channels) + " channels",
+  scheduler.chose(op, "HYB-S302",
+                  "one pass over " + Twine(shape.channels) + " channels",
                   "the weight's gradient is summed in token order");
   DispatchOp dispatch = scheduler.dispatch(
       builder, op.getLoc(), program,
-      {op.getX(), op.getWeight(), op.getSegments(), op.getDy()}, op->getResultTypes());
+      {op.getX(), op.getWeight(), op.getSegments(), op.getDy()},
+      op->getResultTypes());
   op->replaceAllUsesWith(dispatch);
   op.erase();
   return success();
@@ -101,13 +103,14 @@ LogicalResult hybrid::scheduleRowwise(Scheduler &scheduler, Operation *op) {
   if (failed(program))
     return failure();
   auto region = dyn_cast<RowwiseOp>(op);
-  size_t count = region ? region.getBody().front().getOperations().size() - 1 : 1;
+  size_t count =
+      region ? region.getBody().front().getOperations().size() - 1 : 1;
   scheduler.chose(op, "HYB-S303", "one pass over the rows",
                   Twine(count) + (count == 1 ? " operation" : " operations") +
                       " fused");
   OpBuilder builder(op);
-  DispatchOp dispatch = scheduler.dispatch(builder, op->getLoc(), *program,
-                                           op->getOperands(), op->getResultTypes());
+  DispatchOp dispatch = scheduler.dispatch(
+      builder, op->getLoc(), *program, op->getOperands(), op->getResultTypes());
   op->replaceAllUsesWith(dispatch);
   op->erase();
   return success();
@@ -134,18 +137,18 @@ LogicalResult hybrid::scheduleInPlace(Scheduler &scheduler, Operation *op) {
 
 /// Replaces `op` by one launch of the program of `build`, with the operands of
 /// `op` or those given.
-static LogicalResult replaceByLaunch(Scheduler &scheduler, Operation *op,
-                                     StringRef variant,
-                                     llvm::function_ref<tile::ProgramOp(OpBuilder &)> build,
-                                     std::optional<ValueRange> inputs = {}) {
+static LogicalResult
+replaceByLaunch(Scheduler &scheduler, Operation *op, StringRef variant,
+                llvm::function_ref<tile::ProgramOp(OpBuilder &)> build,
+                std::optional<ValueRange> inputs = {}) {
   tile::ProgramOp program =
       scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
         return build(programs);
       });
   OpBuilder builder(op);
-  DispatchOp dispatch =
-      scheduler.dispatch(builder, op->getLoc(), program,
-                         inputs.value_or(op->getOperands()), op->getResultTypes());
+  DispatchOp dispatch = scheduler.dispatch(builder, op->getLoc(), program,
+                                           inputs.value_or(op->getOperands()),
+                                           op->getResultTypes());
   op->replaceAllUsesWith(dispatch);
   op->erase();
   return success();
@@ -171,14 +174,15 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedGradOp op) {
   scheduler.chose(op, "HYB-S502", "rows added by id, in token order",
                   "tokens share rows, so columns run apart and tokens do not");
   return replaceByLaunch(scheduler, op, "scatter", [&](OpBuilder &programs) {
-    return tile::buildEmbedGrad(programs, op.getLoc(), embedShape(op.getDtable()));
+    return tile::buildEmbedGrad(programs, op.getLoc(),
+                                embedShape(op.getDtable()));
   });
 }
 
 Value hybrid::scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
                                   OpBuilder &builder, Value sum) {
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildEmbedGrad(programs, op.getLoc(),
                                     embedShape(op.getDtable(), true));
       });
@@ -190,7 +194,8 @@ Value hybrid::scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
       ->getResult(0);
 }
 
-static tile::ReduceTokensShape reduceShape(ReduceTokensOp op, bool accumulate = false) {
+static tile::ReduceTokensShape reduceShape(ReduceTokensOp op,
+                                           bool accumulate = false) {
   auto x = cast<RankedTensorType>(op.getX().getType());
   auto y = cast<RankedTensorType>(op.getResult().getType());
   tile::ReduceTokensShape shape;
@@ -209,9 +214,10 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ReduceTokensOp op) {
 
 Value hybrid::scheduleAccumulated(Scheduler &scheduler, ReduceTokensOp op,
                                   OpBuilder &builder, Value sum) {
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
-        return tile::buildReduceTokens(programs, op.getLoc(), reduceShape(op, true));
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildReduceTokens(programs, op.getLoc(),
+                                       reduceShape(op, true));
       });
   scheduler.chose(op, "HYB-S505", "added to the gradient in place",
                   "nothing else reads the sum");
@@ -236,7 +242,8 @@ static tile::CrossEntropyShape crossEntropyShape(Value logits) {
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyOp op) {
-  scheduler.chose(op, "HYB-S507", "online log-sum-exp", "one pass over the logits");
+  scheduler.chose(op, "HYB-S507", "online log-sum-exp",
+                  "one pass over the logits");
   return replaceByLaunch(scheduler, op, "forward", [&](OpBuilder &programs) {
     return tile::buildCrossEntropy(programs, op.getLoc(),
                                    crossEntropyShape(op.getLogits()));

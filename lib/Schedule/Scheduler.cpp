@@ -16,8 +16,8 @@ DispatchOp Scheduler::dispatch(OpBuilder &builder, Location loc,
                                tile::ProgramOp program, ValueRange inputs,
                                TypeRange outputs, ArrayRef<int64_t> ties) {
   ++numDispatches;
-  auto tiesAttr = ties.empty() ? DenseI64ArrayAttr()
-                               : builder.getDenseI64ArrayAttr(ties);
+  auto tiesAttr =
+      ties.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(ties);
   return DispatchOp::create(builder, loc, outputs,
                             FlatSymbolRefAttr::get(program.getSymNameAttr()),
                             inputs, tiesAttr);
@@ -50,10 +50,12 @@ void Scheduler::chose(Operation *op, llvm::StringLiteral id,
   remark << strategy.str() << remark::reason("{0}", reason.str());
 }
 
-RankedTensorType hybrid::workspaceType(AffineMap leading, ArrayRef<int64_t> sizes) {
+RankedTensorType hybrid::workspaceType(AffineMap leading,
+                                       ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> shape(leading.getNumResults(), ShapedType::kDynamic);
   llvm::append_range(shape, sizes);
   MLIRContext *context = leading.getContext();
-  return RankedTensorType::get(shape, Float32Type::get(context),
-                               SizedAttr::get(context, AffineMapAttr::get(leading)));
+  return RankedTensorType::get(
+      shape, Float32Type::get(context),
+      SizedAttr::get(context, AffineMapAttr::get(leading)));
 }

@@ -23,7 +23,8 @@ public:
   /// A launch of `program`, which must not be null.
   DispatchOp dispatch(mlir::OpBuilder &builder, mlir::Location loc,
                       tile::ProgramOp program, mlir::ValueRange inputs,
-                      mlir::TypeRange outputs, llvm::ArrayRef<int64_t> ties = {});
+                      mlir::TypeRange outputs,
+                      llvm::ArrayRef<int64_t> ties = {});
 
   /// An algorithm: makes launches and returns their results.
   using Algorithm =

@@ -43,10 +43,12 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
       scheduler.programs.get(op, "forward", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildSoftmaxForward(programs, op.getLoc(), shape);
       });
-  scheduler.chose(op, "HYB-S101", tilesOf(shape), "one pass over whole sequences");
-  DispatchOp dispatch = scheduler.dispatch(
-      builder, op.getLoc(), program,
-      {op.getQ(), op.getK(), op.getV(), op.getSegments()}, op->getResultTypes());
+  scheduler.chose(op, "HYB-S101", tilesOf(shape),
+                  "one pass over whole sequences");
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, op.getLoc(), program,
+                         {op.getQ(), op.getK(), op.getV(), op.getSegments()},
+                         op->getResultTypes());
   op->replaceAllUsesWith(dispatch);
   op.erase();
   return success();
@@ -55,17 +57,18 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   tile::SoftmaxShape shape = shapeOf(op);
   OpBuilder builder(op);
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "backward", [&](OpBuilder &programs, ModuleOp) {
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "backward", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildSoftmaxBackward(programs, op.getLoc(), shape);
       });
-  scheduler.chose(op, "HYB-S102", tilesOf(shape),
-                  "key tiles take turns to add to dq, so the sum has one order");
-  DispatchOp dispatch = scheduler.dispatch(
-      builder, op.getLoc(), program,
-      {op.getQ(), op.getK(), op.getV(), op.getO(), op.getLogSumExp(), op.getDout(),
-       op.getSegments()},
-      op->getResultTypes());
+  scheduler.chose(
+      op, "HYB-S102", tilesOf(shape),
+      "key tiles take turns to add to dq, so the sum has one order");
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, op.getLoc(), program,
+                         {op.getQ(), op.getK(), op.getV(), op.getO(),
+                          op.getLogSumExp(), op.getDout(), op.getSegments()},
+                         op->getResultTypes());
   op->replaceAllUsesWith(dispatch);
   op.erase();
   return success();
@@ -79,15 +82,15 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
   MLIRContext *context = op.getContext();
 
   auto append = [&](OpBuilder &builder) {
-    tile::ProgramOp program =
-        scheduler.programs.get(op, "append", [&](OpBuilder &programs, ModuleOp) {
+    tile::ProgramOp program = scheduler.programs.get(
+        op, "append", [&](OpBuilder &programs, ModuleOp) {
           return tile::buildSoftmaxAppend(programs, loc, shape);
         });
     Type caches[] = {op.getKCache().getType(), op.getVCache().getType()};
-    return scheduler.dispatch(
-        builder, loc, program,
-        {op.getK(), op.getV(), op.getKCache(), op.getVCache(), op.getSegments()},
-        caches, /*ties=*/{0, 2, 1, 3});
+    return scheduler.dispatch(builder, loc, program,
+                              {op.getK(), op.getV(), op.getKCache(),
+                               op.getVCache(), op.getSegments()},
+                              caches, /*ties=*/{0, 2, 1, 3});
   };
   OpBuilder builder(op);
   DispatchOp caches = append(builder);
@@ -96,8 +99,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
   op.getNewVCache().replaceAllUsesWith(vCache);
 
   auto whole = [&](OpBuilder &builder) {
-    tile::ProgramOp program =
-        scheduler.programs.get(op, "cached", [&](OpBuilder &programs, ModuleOp) {
+    tile::ProgramOp program = scheduler.programs.get(
+        op, "cached", [&](OpBuilder &programs, ModuleOp) {
           return tile::buildSoftmaxCached(programs, loc, shape);
         });
     DispatchOp dispatch = scheduler.dispatch(
@@ -119,20 +122,20 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
         scheduler.programs.get(op, "split", [&](OpBuilder &programs, ModuleOp) {
           return tile::buildSoftmaxSplit(programs, loc, shape);
         });
-    tile::ProgramOp combineProgram =
-        scheduler.programs.get(op, "combine", [&](OpBuilder &programs, ModuleOp) {
+    tile::ProgramOp combineProgram = scheduler.programs.get(
+        op, "combine", [&](OpBuilder &programs, ModuleOp) {
           return tile::buildSoftmaxCombine(programs, loc, shape);
         });
-    auto tokens =
-        AffineMap::get(0, numCallSymbols, getSymbolExpr(CallSymbol::tokens, context));
+    auto tokens = AffineMap::get(0, numCallSymbols,
+                                 getSymbolExpr(CallSymbol::tokens, context));
     Type partial[] = {
         workspaceType(tokens, {shape.heads, shape.splits, shape.valueDim}),
         workspaceType(tokens, {shape.heads, shape.splits})};
-    DispatchOp parts =
-        scheduler.dispatch(builder, loc, splitProgram,
-                           {op.getQ(), kCache, vCache, op.getSegments()}, partial);
-    DispatchOp combined = scheduler.dispatch(builder, loc, combineProgram,
-                                             parts->getResults(), op.getO().getType());
+    DispatchOp parts = scheduler.dispatch(
+        builder, loc, splitProgram,
+        {op.getQ(), kCache, vCache, op.getSegments()}, partial);
+    DispatchOp combined = scheduler.dispatch(
+        builder, loc, combineProgram, parts->getResults(), op.getO().getType());
     return SmallVector<Value>(combined->getResults());
   };
   scheduler.chose(op, "HYB-S104",

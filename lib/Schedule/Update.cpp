@@ -27,15 +27,16 @@ static func::FuncOp createUpdate(ModuleOp module, RankedTensorType flat,
   Location loc = NameLoc::get(builder.getStringAttr("update"));
   Type arguments[] = {flat, flat, flat, flat, scalars};
   Type results[] = {flat, flat, flat, scalars};
-  auto function = func::FuncOp::create(builder, loc, "update",
-                                       builder.getFunctionType(arguments, results));
+  auto function = func::FuncOp::create(
+      builder, loc, "update", builder.getFunctionType(arguments, results));
   function->setAttr("hybrid.entry", builder.getStringAttr("update"));
   StringRef roles[] = {"param", "gradient", "moment1", "moment2", "scalars"};
   for (auto [index, role] : llvm::enumerate(roles))
     function.setArgAttr(index, "hybrid.role", builder.getStringAttr(role));
   unsigned returned[] = {0, 2, 3, 4};
   for (auto [index, role] : llvm::enumerate(returned))
-    function.setResultAttr(index, "hybrid.role", builder.getStringAttr(roles[role]));
+    function.setResultAttr(index, "hybrid.role",
+                           builder.getStringAttr(roles[role]));
   function.addEntryBlock();
   return function;
 }
@@ -62,20 +63,21 @@ LogicalResult hybrid::addUpdate(Scheduler &scheduler, ModuleOp module) {
   OpBuilder builder = OpBuilder::atBlockEnd(&body);
   Location loc = function.getLoc();
   auto program = [&](StringRef variant, auto build) {
-    return scheduler.programs.get(function, variant, [&](OpBuilder &programs, ModuleOp) {
-      return build(programs, loc, shape);
-    });
+    return scheduler.programs.get(function, variant,
+                                  [&](OpBuilder &programs, ModuleOp) {
+                                    return build(programs, loc, shape);
+                                  });
   };
-  DispatchOp squares =
-      scheduler.dispatch(builder, loc, program("squares", tile::buildGradientSquares),
-                         {gradient, scalars}, partials);
-  DispatchOp norm =
-      scheduler.dispatch(builder, loc, program("norm", tile::buildGradientNorm),
-                         {squares->getResult(0), scalars}, scalarsType, /*ties=*/{0, 1});
-  DispatchOp step =
-      scheduler.dispatch(builder, loc, program("step", tile::buildAdamW),
-                         {parameters, gradient, moment1, moment2, norm->getResult(0)},
-                         {flat, flat, flat}, /*ties=*/{0, 0, 1, 2, 2, 3});
+  DispatchOp squares = scheduler.dispatch(
+      builder, loc, program("squares", tile::buildGradientSquares),
+      {gradient, scalars}, partials);
+  DispatchOp norm = scheduler.dispatch(
+      builder, loc, program("norm", tile::buildGradientNorm),
+      {squares->getResult(0), scalars}, scalarsType, /*ties=*/{0, 1});
+  DispatchOp step = scheduler.dispatch(
+      builder, loc, program("step", tile::buildAdamW),
+      {parameters, gradient, moment1, moment2, norm->getResult(0)},
+      {flat, flat, flat}, /*ties=*/{0, 0, 1, 2, 2, 3});
   func::ReturnOp::create(builder, loc,
                          ValueRange{step->getResult(0), step->getResult(1),
                                     step->getResult(2), norm->getResult(0)});

@@ -26,15 +26,16 @@ static Value throughReshapes(Value value) {
 static Value copyBefore(Operation *op, Value value) {
   OpBuilder builder(op);
   auto copy = RowwiseOp::create(builder, op->getLoc(), value.getType(), value);
-  Block *body = builder.createBlock(&copy.getBody(), {}, value.getType(),
-                                    op->getLoc());
+  Block *body =
+      builder.createBlock(&copy.getBody(), {}, value.getType(), op->getLoc());
   YieldOp::create(builder, op->getLoc(), body->getArguments());
   return copy->getResult(0);
 }
 
 /// Whether `result` is the memory that argument `arg` names: a state or a
 /// gradient that the entry hands through unchanged.
-static bool isSameBuffer(func::FuncOp function, unsigned result, BlockArgument arg) {
+static bool isSameBuffer(func::FuncOp function, unsigned result,
+                         BlockArgument arg) {
   auto same = [&](StringRef name) {
     Attribute ofResult = function.getResultAttr(result, name);
     return ofResult == function.getArgAttr(arg.getArgNumber(), name);
@@ -47,8 +48,8 @@ unsigned hybrid::insertCopies(func::FuncOp function) {
   DenseSet<Value> placed;
   auto place = [&](OpOperand &operand, bool argumentFits) {
     Value root = throughReshapes(operand.get());
-    bool movable = argumentFits || !(isa<BlockArgument>(root) ||
-                                     root.getDefiningOp<SliceOp>());
+    bool movable = argumentFits ||
+                   !(isa<BlockArgument>(root) || root.getDefiningOp<SliceOp>());
     if (movable && placed.insert(root).second)
       return;
     operand.set(copyBefore(operand.getOwner(), operand.get()));
@@ -62,8 +63,9 @@ unsigned hybrid::insertCopies(func::FuncOp function) {
     if (isa<func::ReturnOp>(op))
       for (OpOperand &operand : op.getOpOperands()) {
         auto argument = dyn_cast<BlockArgument>(throughReshapes(operand.get()));
-        place(operand, argument && isSameBuffer(function, operand.getOperandNumber(),
-                                                argument));
+        place(operand,
+              argument &&
+                  isSameBuffer(function, operand.getOperandNumber(), argument));
       }
   }
   return copies;
@@ -89,8 +91,10 @@ public:
 
 private:
   void join(Value a, Value b) {
-    const void *leaderA = classes.getOrInsertLeaderValue(a.getAsOpaquePointer());
-    const void *leaderB = classes.getOrInsertLeaderValue(b.getAsOpaquePointer());
+    const void *leaderA =
+        classes.getOrInsertLeaderValue(a.getAsOpaquePointer());
+    const void *leaderB =
+        classes.getOrInsertLeaderValue(b.getAsOpaquePointer());
     bool either = strided.contains(leaderA) || strided.contains(leaderB);
     const void *leader = *classes.unionSets(leaderA, leaderB);
     if (either)

@@ -13,10 +13,10 @@
 
 namespace hybrid {
 
-/// Puts a copy (a `hybrid.rowwise` that yields its input) wherever a value would
-/// have to be made in two places at once: an argument or a slice that is part of
-/// a concatenation or a result, a value that is part of two. Returns the number
-/// of copies.
+/// Puts a copy (a `hybrid.rowwise` that yields its input) wherever a value
+/// would have to be made in two places at once: an argument or a slice that is
+/// part of a concatenation or a result, a value that is part of two. Returns
+/// the number of copies.
 unsigned insertCopies(mlir::func::FuncOp function);
 
 /// Gives every dispatch that reads a slice or writes a part of a concatenation

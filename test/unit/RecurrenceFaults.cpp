@@ -1,5 +1,5 @@
 //===- RecurrenceFaults.cpp - public faults of recurrences and their states -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -33,52 +33,54 @@ static cl::OptionCategory memoryOptions("Memory plan");
 
 static cl::opt<std::string> inputPath(cl::Positional, cl::desc("SPEC"),
                                       cl::Required, cl::cat(compileOptions));
-static cl::opt<std::string>
-    outputPath("o", cl::value_desc("file"),
-               cl::desc("where to write; default: SPEC with .hbx, or the standard "
-                        "output for earlier phases"),
-               cl::cat(compileOptions));
+static cl::opt<std::string> outputPath(
+    "o", cl::value_desc("file"),
+    cl::desc("where to write; default: SPEC with .hbx, or the standard "
+             "output for earlier phases"),
+    cl::cat(compileOptions));
 static cl::list<std::string>
     targets("target", cl::CommaSeparated, cl::value_desc("target,..."),
             cl::desc("what to make code for; default: cpu"),
             cl::cat(compileOptions));
-static cl::list<std::string>
-    cpuLevels("cpu-levels", cl::CommaSeparated, cl::value_desc("level,..."),
-              cl::desc("levels of the CPU's instruction set, of which the runtime "
-                       "takes the best; default: x86-64,x86-64-v3,x86-64-v4"),
-              cl::cat(compileOptions));
+static cl::list<std::string> cpuLevels(
+    "cpu-levels", cl::CommaSeparated, cl::value_desc("level,..."),
+    cl::desc("levels of the CPU's instruction set, of which the runtime "
+             "takes the best; default: x86-64,x86-64-v3,x86-64-v4"),
+    cl::cat(compileOptions));
 
-static cl::opt<std::string>
-    compileTo("compile-to", cl::value_desc("phase"),
-              cl::desc("stop after a phase and write what it gives: spec, stack, "
-                       "graph, grad, fuse, schedule, tile, plan, target, artefact"),
-              cl::init("artefact"), cl::cat(lookOptions));
+static cl::opt<std::string> compileTo(
+    "compile-to", cl::value_desc("phase"),
+    cl::desc("stop after a phase and write what it gives: spec, stack, "
+             "graph, grad, fuse, schedule, tile, plan, target, artefact"),
+    cl::init("artefact"), cl::cat(lookOptions));
 static cl::opt<std::string>
     dumpFolder("dump-phases-to", cl::value_desc("folder"),
                cl::desc("write what every phase gives to a file in the folder"),
                cl::cat(lookOptions));
-static cl::opt<std::string>
-    remarks("remarks", cl::ValueOptional, cl::value_desc("regex"),
-            cl::desc("print what was decided and why, of the phases that match"),
-            cl::cat(lookOptions));
+static cl::opt<std::string> remarks(
+    "remarks", cl::ValueOptional, cl::value_desc("regex"),
+    cl::desc("print what was decided and why, of the phases that match"),
+    cl::cat(lookOptions));
 
 static cl::opt<bool>
     memoryPlan("print-memory-plan",
-                    cl::desc("print the bytes each entry takes at the capacities "
-                             "below, instead of compiling"),
-                    cl::cat(memoryOptions));
+               cl::desc("print the bytes each entry takes at the capacities "
+                        "below, instead of compiling"),
+               cl::cat(memoryOptions));
 static cl::opt<int64_t> tokens("tokens", cl::desc("rows of the packed stream"),
                                cl::init(1024), cl::cat(memoryOptions));
 static cl::opt<int64_t> segments("segments", cl::desc("sequences in a call"),
                                  cl::init(1), cl::cat(memoryOptions));
 static cl::opt<int64_t>
-    longest("longest", cl::desc("rows of the longest sequence; default: tokens"),
+    longest("longest",
+            cl::desc("rows of the longest sequence; default: tokens"),
             cl::init(-1), cl::cat(memoryOptions));
 static cl::opt<int64_t> slots("slots", cl::desc("sequences a state holds"),
                               cl::init(1), cl::cat(memoryOptions));
 static cl::opt<int64_t> context("context", cl::desc("tokens a slot holds"),
                                 cl::init(1024), cl::cat(memoryOptions));
-static cl::opt<int64_t> depth("depth", cl::desc("tokens that can be rolled back"),
+static cl::opt<int64_t> depth("depth",
+                              cl::desc("tokens that can be rolled back"),
                               cl::init(0), cl::cat(memoryOptions));
 
 static cl::extrahelp examples(R"(
@@ -121,22 +123,17 @@ static CompileOptions readOptions(Phase lastPhase) {
   options.lastPhase = lastPhase;
   options.outputPath = outputPath;
   if (options.outputPath.empty())
-    options.outputPath =
-        lastPhase == Phase::Artefact
-            ? (llvm::sys::path::stem(inputPath) + ".hbx").str()
-            : std::string("-");
+    options.outputPath = lastPhase == Phase::Artefact
+                             ? (llvm::sys::path::stem(inputPath) + ".hbx").str()
+                             : std::string("-");
   if (!targets.empty())
     options.targets = targets;
   if (!cpuLevels.empty())
     options.cpuLevels = cpuLevels;
   options.dumpFolder = dumpFolder;
   options.printMemoryPlan = memoryPlan;
-  options.capacities = {tokens,
-                        segments,
-                        longest < 0 ? tokens : longest,
-                        slots,
-                        context,
-                        depth};
+  options.capacities = {tokens, segments, longest < 0 ? tokens : longest,
+                        slots,  context,  depth};
   return options;
 }
 
@@ -152,7 +149,8 @@ int main(int argc, char **argv) {
 
   cl::HideUnrelatedOptions({&compileOptions, &lookOptions, &memoryOptions});
   if (!cl::ParseCommandLineOptions(
-          argc, argv, "hybridc: from the spec of a hybrid stack to an artefact\n",
+          argc, argv,
+          "hybridc: from the spec of a hybrid stack to an artefact\n",
           &llvm::errs()))
     return static_cast<int>(Outcome::Usage);
   if (isReport())
@@ -173,7 +171,8 @@ int main(int argc, char **argv) {
 
   mlir::DialectRegistry registry;
   registerAllHybridDialects(registry);
-  mlir::MLIRContext mlirContext(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext mlirContext(registry,
+                                mlir::MLIRContext::Threading::DISABLED);
   // An error shows the line of the spec, not the operation it became.
   mlirContext.printOpOnDiagnostic(false);
   mlir::SourceMgrDiagnosticHandler handler(sources, &mlirContext);

@@ -27,8 +27,8 @@ llvm::Expected<std::string>
 serialiseArtefact(llvm::ArrayRef<ArtefactSection> sections);
 
 /// Puts `bytes` at `path`, which afterwards holds either its old content or all
-/// of the new one: written to a temporary file in the same folder, synchronised,
-/// renamed. Nothing is left behind on failure.
+/// of the new one: written to a temporary file in the same folder,
+/// synchronised, renamed. Nothing is left behind on failure.
 llvm::Error writeFileAtomically(llvm::StringRef path, llvm::StringRef bytes);
 
 } // namespace hybrid

@@ -70,8 +70,9 @@ private:
   std::string spec;
 };
 
-/// Writes `module` and the pipeline that failed on it to a file in the folder for
-/// temporary files, for `hybrid-opt --run-reproducer`, and returns its path.
+/// Writes `module` and the pipeline that failed on it to a file in the folder
+/// for temporary files, for `hybrid-opt --run-reproducer`, and returns its
+/// path.
 std::string writeReproducer(mlir::ModuleOp module, llvm::StringRef pipeline);
 
 } // namespace hybrid

@@ -33,8 +33,8 @@ struct PhaseInfo {
   llvm::StringLiteral name;
   /// What the module is after the phase; one line of `--help`.
   llvm::StringLiteral summary;
-  /// The passes of the phase as one would write them for `hybrid-opt`; `%target`
-  /// stands for the target. Empty for phases that are not passes.
+  /// The passes of the phase as one would write them for `hybrid-opt`;
+  /// `%target` stands for the target. Empty for phases that are not passes.
   llvm::StringLiteral pipeline;
 };
 

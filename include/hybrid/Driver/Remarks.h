@@ -13,8 +13,8 @@
 
 namespace hybrid {
 
-/// Prints every remark whose category (the name of its phase) matches the regular
-/// expression `filter`, all of them when it is empty, as a diagnostic:
+/// Prints every remark whose category (the name of its phase) matches the
+/// regular expression `filter`, all of them when it is empty, as a diagnostic:
 ///
 ///     demo.mlir:7:5: remark: [HYB-S101] layers.3.mixer.q_proj: ...
 ///

@@ -18,7 +18,8 @@ namespace hybrid {
 using SymbolValues = std::array<int64_t, 6>;
 
 /// The value of `expr`; nothing when it overflows or divides by zero.
-std::optional<int64_t> evaluate(mlir::AffineExpr expr, const SymbolValues &symbols);
+std::optional<int64_t> evaluate(mlir::AffineExpr expr,
+                                const SymbolValues &symbols);
 
 struct EntryMemory {
   struct Buffer {

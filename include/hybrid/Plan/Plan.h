@@ -8,7 +8,8 @@
 // What the runtime executes, as data: for every entry point a list of launches
 // and the buffers they read and write. Sizes, strides, offsets and guards are
 // affine expressions of the six symbols of a call (GraphShapes.h). Nothing here
-// depends on a target's code; `docs/rationale/architecture.md` section 6 is the form it has in an artefact.
+// depends on a target's code; `docs/rationale/architecture.md` section 6 is the
+// form it has in an artefact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,8 +111,8 @@ struct Plan {
 };
 
 /// Plans every entry of a scheduled module. Emits an error and fails where a
-/// value cannot be given a place without a copy, or where an input is read after
-/// the launch that overwrites it.
+/// value cannot be given a place without a copy, or where an input is read
+/// after the launch that overwrites it.
 mlir::FailureOr<Plan> buildPlan(mlir::ModuleOp module);
 
 /// The plan as it stands in an artefact. Keys are sorted and nothing depends on

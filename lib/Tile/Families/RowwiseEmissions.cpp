@@ -1,5 +1,5 @@
 //===- RowwiseEmissions.cpp - how each row-wise operation becomes tile
-//operations -*- C++ -*-===//
+// operations -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

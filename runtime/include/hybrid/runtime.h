@@ -242,7 +242,7 @@ typedef struct hyb_snapshot hyb_snapshot;
 
 typedef struct hyb_state_options {
   size_t size;
-  int64_t slots;   /* sequences at once; default 1 */
+  int64_t slots; /* sequences at once; default 1 */
   /* Tokens a slot can hold. Default the trained length, or 4096 when the spec
    * states none. */
   int64_t context;

@@ -1,5 +1,5 @@
 //===- Dispatches.cpp - runs the dispatches of a function in the tile
-//interpreter -*- C++ -*-===//
+// interpreter -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

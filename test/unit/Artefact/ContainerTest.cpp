@@ -23,7 +23,8 @@ namespace {
 std::string serialise(llvm::ArrayRef<ArtefactSection> sections) {
   llvm::Expected<std::string> bytes = serialiseArtefact(sections);
   EXPECT_TRUE(bool(bytes));
-  return bytes ? *bytes : (llvm::consumeError(bytes.takeError()), std::string());
+  return bytes ? *bytes
+               : (llvm::consumeError(bytes.takeError()), std::string());
 }
 
 std::string errorOf(llvm::ArrayRef<ArtefactSection> sections) {
@@ -32,8 +33,8 @@ std::string errorOf(llvm::ArrayRef<ArtefactSection> sections) {
 }
 
 TEST(Container, LayoutIsWhatTheFormatSays) {
-  std::string bytes =
-      serialise({{"meta", "", "{}"}, {"code", "x86-64-v3", std::string(100, 'x')}});
+  std::string bytes = serialise(
+      {{"meta", "", "{}"}, {"code", "x86-64-v3", std::string(100, 'x')}});
   // Header and two entries end at 192; meta is there, code at the next 64.
   ASSERT_EQ(bytes.size(), 256u + 100u);
   EXPECT_EQ(std::memcmp(bytes.data(), "HBX\x1a", 4), 0);
@@ -72,13 +73,15 @@ TEST(Container, RefusesWhatAReaderWould) {
   std::vector<ArtefactSection> many;
   for (unsigned i = 0; i <= hyb::kHbxMaxSections; ++i)
     many.push_back({"code", std::to_string(i), ""});
-  EXPECT_EQ(errorOf(many), "artefact has 1025 sections, at most 1024 are allowed");
+  EXPECT_EQ(errorOf(many),
+            "artefact has 1025 sections, at most 1024 are allowed");
 }
 
 class Folder : public testing::Test {
 protected:
   void SetUp() override {
-    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("hybrid-artefact", folder));
+    ASSERT_FALSE(
+        llvm::sys::fs::createUniqueDirectory("hybrid-artefact", folder));
   }
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }
   std::string at(llvm::StringRef name) {

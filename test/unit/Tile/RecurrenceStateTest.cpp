@@ -31,9 +31,8 @@ public:
 
   /// Runs the whole in parts of these lengths, from a state full of `poison`.
   HostBuffer run(llvm::ArrayRef<int64_t> lengths, double poison) {
-    HostBuffer output(
-        {whole.tokens(), whole.shape.heads, whole.shape.valueDim},
-        std::nan(""));
+    HostBuffer output({whole.tokens(), whole.shape.heads, whole.shape.valueDim},
+                      std::nan(""));
     int64_t width = whole.shape.heads * whole.shape.valueDim, row = 0;
     HostBuffer state = whole.state;
     for (double &x : state.elements())

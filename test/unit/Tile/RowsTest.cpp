@@ -1,5 +1,5 @@
 //===- RowsTest.cpp - embedding, loss heads, sums and products against the
-//oracle -*- C++ -*-===//
+// oracle -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
