@@ -107,9 +107,11 @@ void expectAnySplitIsTheWhole(CompiledModel &compiled) {
   std::vector<int32_t> ids = compiled.randomBatch({150}, 5).ids;
   std::vector<double> expected = compiled.oracleLogits(ids);
   EXPECT_LT(distance(compiled.logits(ids, {150}), expected), kForward);
-  EXPECT_LT(distance(compiled.logits(ids, {1, 64, 0, 17, 3, 65}), expected), kForward);
-  EXPECT_LT(distance(compiled.logits(ids, std::vector<int64_t>(150, 1)), expected),
+  EXPECT_LT(distance(compiled.logits(ids, {1, 64, 0, 17, 3, 65}), expected),
             kForward);
+  EXPECT_LT(
+      distance(compiled.logits(ids, std::vector<int64_t>(150, 1)), expected),
+      kForward);
 }
 
 /// One test, because compiling costs more than running.
@@ -128,8 +130,8 @@ int64_t residentBytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// The memory plan against the operating system: what a training step adds to the
-// process is the arena that was predicted.
+// The memory plan against the operating system: what a training step adds to
+// the process is the arena that was predicted.
 TEST(MemoryPlan, PredictsWhatAStepTakes) {
   CompiledModel compiled(R"(
 hybrid.model @m vocab(4096) width(32) layers(1) tied {
@@ -151,7 +153,8 @@ hybrid.model @m vocab(4096) width(32) layers(1) tied {
   std::vector<float> gradients(compiled.model->parameterTable().elements);
   const float *losses = nullptr;
   int64_t before = residentBytes();
-  auto status = compiled.context->backward(batch.view(), gradients.data(), &losses);
+  auto status =
+      compiled.context->backward(batch.view(), gradients.data(), &losses);
   ASSERT_TRUE(status.ok()) << status.message();
   double measured = residentBytes() - before;
   EXPECT_NEAR(measured / predicted, 1.0, 0.1);
@@ -159,6 +162,8 @@ hybrid.model @m vocab(4096) width(32) layers(1) tied {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EndToEnd, testing::ValuesIn(kCases),
-                         [](const auto &info) { return std::string(info.param.name); });
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
 
 } // namespace

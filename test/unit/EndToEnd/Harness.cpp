@@ -59,7 +59,8 @@ static bool runPhases(ModuleOp module, Phase from, Phase to) {
     if (info.phase < from || info.phase > to || pipeline.empty())
       continue;
     PassManager passes(module.getContext());
-    if (failed(parsePassPipeline(pipeline, passes)) || failed(passes.run(module)))
+    if (failed(parsePassPipeline(pipeline, passes)) ||
+        failed(passes.run(module)))
       return false;
   }
   return true;
@@ -107,14 +108,16 @@ void CompiledModel::open(StringRef level) {
   }
   runtime = std::move(*made);
   auto opened = hyb::rt::Model::open(
-      *runtime, hyb::rt::Bytes{reinterpret_cast<const uint8_t *>(artefact.data()),
-                               artefact.size()});
+      *runtime,
+      hyb::rt::Bytes{reinterpret_cast<const uint8_t *>(artefact.data()),
+                     artefact.size()});
   if (!opened.ok()) {
     report += opened.status().message();
     return;
   }
   model = std::move(*opened);
-  hyb::rt::initialiseParameters(model->parameterTable(), 7, model->parameters());
+  hyb::rt::initialiseParameters(model->parameterTable(), 7,
+                                model->parameters());
   // Norms and gates away from where they start, so that nothing cancels.
   std::mt19937 generator(11);
   std::normal_distribution<float> noise(0.0f, 0.1f);
@@ -205,7 +208,8 @@ std::vector<float> CompiledModel::logits(const std::vector<int32_t> &ids,
     const float *values = nullptr;
     expectOk(context->extend(**state, batch, HYB_LOGITS_ALL, &values));
     if (values)
-      result.insert(result.end(), values, values + size * model->meta().vocabulary);
+      result.insert(result.end(), values,
+                    values + size * model->meta().vocabulary);
     begin += size;
   }
   return result;
@@ -223,7 +227,8 @@ func::FuncOp CompiledModel::entry(StringRef name) {
 }
 
 oracle::Tensor CompiledModel::argument(func::FuncOp function, unsigned index,
-                                       const Batch &batch, const oracle::Call &call) {
+                                       const Batch &batch,
+                                       const oracle::Call &call) {
   auto type = dyn_cast<RankedTensorType>(function.getArgument(index).getType());
   if (!type)
     return {};
@@ -237,13 +242,15 @@ oracle::Tensor CompiledModel::argument(func::FuncOp function, unsigned index,
   else if (role == "weights")
     tensor.data.assign(batch.weights.begin(), batch.weights.end());
   else if (role == "param")
-    if (const hyb::rt::ParameterInfo *info = model->parameterTable().find(path.str()))
+    if (const hyb::rt::ParameterInfo *info =
+            model->parameterTable().find(path.str()))
       tensor.data.assign(model->parameter(*info),
                          model->parameter(*info) + info->elements);
   return tensor;
 }
 
-std::vector<oracle::Tensor> CompiledModel::evaluate(StringRef name, const Batch &batch,
+std::vector<oracle::Tensor> CompiledModel::evaluate(StringRef name,
+                                                    const Batch &batch,
                                                     const oracle::Call &call) {
   func::FuncOp function = entry(name);
   std::vector<oracle::Tensor> arguments;
@@ -262,15 +269,18 @@ std::vector<double> CompiledModel::oracleLoss(const Batch &batch) {
 std::map<std::string, std::vector<double>>
 CompiledModel::oracleBackward(const Batch &batch) {
   func::FuncOp function = entry("backward");
-  std::vector<oracle::Tensor> results = evaluate("backward", batch, batch.call());
+  std::vector<oracle::Tensor> results =
+      evaluate("backward", batch, batch.call());
   std::map<std::string, std::vector<double>> gradients;
   for (auto [index, result] : llvm::enumerate(results))
-    if (auto path = function.getResultAttrOfType<StringAttr>(index, "hybrid.path"))
+    if (auto path =
+            function.getResultAttrOfType<StringAttr>(index, "hybrid.path"))
       gradients[path.str()] = result.data;
   return gradients;
 }
 
-std::vector<double> CompiledModel::oracleLogits(const std::vector<int32_t> &ids) {
+std::vector<double>
+CompiledModel::oracleLogits(const std::vector<int32_t> &ids) {
   Batch batch;
   batch.lengths = {static_cast<int64_t>(ids.size())};
   batch.ids = ids;

@@ -28,7 +28,8 @@ class CompiledModel {
 public:
   /// Compiles `spec` for one level of the CPU. `module` is null after an error,
   /// which `report` tells.
-  explicit CompiledModel(llvm::StringRef spec, llvm::StringRef level = "x86-64-v3");
+  explicit CompiledModel(llvm::StringRef spec,
+                         llvm::StringRef level = "x86-64-v3");
 
   bool ok() const { return model != nullptr; }
 
@@ -47,8 +48,8 @@ public:
   // What the runtime says.
   std::vector<float> loss(const Batch &batch);
   /// Gradients by parameter path, of the summed loss; `losses` gets the loss.
-  std::map<std::string, std::vector<float>> backward(const Batch &batch,
-                                                     std::vector<float> &losses);
+  std::map<std::string, std::vector<float>>
+  backward(const Batch &batch, std::vector<float> &losses);
   /// Logits of every token of one sequence, fed in pieces of these sizes.
   std::vector<float> logits(const std::vector<int32_t> &ids,
                             const std::vector<int64_t> &pieces);
