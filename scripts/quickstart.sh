@@ -16,7 +16,7 @@ artefact=$run/$name.hbx
 
 train_bytes=12000000
 batch=16
-learning_rate=3e-3
+learning_rate=4e-3
 
 steps=6
 step=0
