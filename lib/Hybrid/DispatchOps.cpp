@@ -1,5 +1,4 @@
-//===- DispatchOps.cpp - verifiers of the operations in DispatchOps.td -*- C++
-//-*-===//
+//===- DispatchOps.cpp - verifiers of the operations in DispatchOps.td ---===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

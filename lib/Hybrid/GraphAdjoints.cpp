@@ -1,5 +1,4 @@
-//===- GraphAdjoints.cpp - how gradients pass through graph operations -*- C++
-//-*-===//
+//===- GraphAdjoints.cpp - how gradients pass through graph operations ---===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- GraphMixerOps.cpp - verifiers of the operations in GraphMixerOps.td -*-
-// C++ -*-===//
+//===- GraphMixerOps.cpp - verifiers of the operations in GraphMixerOps.td ===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

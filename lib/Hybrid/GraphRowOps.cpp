@@ -1,5 +1,4 @@
-//===- GraphRowOps.cpp - verifiers of the operations in GraphRowOps.td -*- C++
-//-*-===//
+//===- GraphRowOps.cpp - verifiers of the operations in GraphRowOps.td ---===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

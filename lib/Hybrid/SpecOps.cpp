@@ -470,3 +470,4 @@ LogicalResult MlpOp::verify() {
 
 #define GET_OP_CLASSES
 #include "hybrid/Hybrid/SpecOps.cpp.inc"
+#include "llvm/ADT/StringExtras.h"

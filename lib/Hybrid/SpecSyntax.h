@@ -15,6 +15,7 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Hybrid/NumberText.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace hybrid {
 

@@ -1,5 +1,4 @@
-//===- AttentionDefinitions.cpp - softmax attention with a dense mask -*- C++
-//-*-===//
+//===- AttentionDefinitions.cpp - softmax attention with a dense mask ----===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

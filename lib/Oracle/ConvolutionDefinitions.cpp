@@ -1,5 +1,4 @@
-//===- ConvolutionDefinitions.cpp - short convolution by its sum -*- C++
-//-*-===//
+//===- ConvolutionDefinitions.cpp - short convolution by its sum ---------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Definitions.h - graph operations by their plain definition -*- C++
-//-*-===//
+//===- Definitions.h - graph operations by their plain definition --------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- HeadDefinitions.cpp - plain definitions of embedding, products, loss -*-
-// C++ -*-===//
+//===- HeadDefinitions.cpp - embedding, products, loss, plainly -----------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

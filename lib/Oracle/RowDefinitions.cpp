@@ -1,5 +1,4 @@
-//===- RowDefinitions.cpp - plain definitions of operations on rows -*- C++
-//-*-===//
+//===- RowDefinitions.cpp - plain definitions of operations on rows ------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

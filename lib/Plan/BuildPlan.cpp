@@ -18,6 +18,7 @@
 #include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Plan/Plan.h"
 #include "hybrid/Tile/TileOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IntegerSet.h"
 
 using namespace mlir;

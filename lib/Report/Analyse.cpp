@@ -13,6 +13,7 @@
 #include "hybrid/Stack/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace hybrid;

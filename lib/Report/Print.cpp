@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "hybrid/Report/Report.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace hybrid;

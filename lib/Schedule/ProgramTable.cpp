@@ -7,6 +7,7 @@
 
 #include "ProgramTable.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;

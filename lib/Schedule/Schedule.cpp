@@ -1,5 +1,4 @@
-//===- Schedule.cpp - launches of tile programs for every operation -*- C++
-//-*-===//
+//===- Schedule.cpp - launches of tile programs for every operation ------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

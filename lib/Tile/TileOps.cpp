@@ -1,5 +1,4 @@
-//===- TileOps.cpp - memory access and values of the tile dialect -*- C++
-//-*-===//
+//===- TileOps.cpp - memory access and values of the tile dialect --------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- HbxBuilder.h - Containers for tests
-//----------------------------------===//
+//===- HbxBuilder.h - Containers for tests --------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

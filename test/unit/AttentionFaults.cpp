@@ -1,5 +1,4 @@
-//===- AttentionFaults.cpp - public faults of softmax attention and losses -*-
-// C++ -*-===//
+//===- AttentionFaults.cpp - public faults of softmax attention and losses ===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RandomStacks.h - random specs and arguments for their entries -*- C++
-//-*-===//
+//===- RandomStacks.h - random specs and arguments for their entries -----===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

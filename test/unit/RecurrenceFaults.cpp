@@ -1,5 +1,4 @@
-//===- RecurrenceFaults.cpp - public faults of recurrences and their states -*-
-// C++ -*-===//
+//===- RecurrenceFaults.cpp - public faults of recurrences ----------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -18,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cinttypes>
+#include <cstring>
 
 namespace hyb::run {
 

@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dot.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace hybrid::cpu;

@@ -1,5 +1,4 @@
-//===- Nest.h - one loop nest for a fused elementwise expression -*- C++
-//-*-===//
+//===- Nest.h - one loop nest for a fused elementwise expression ---------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

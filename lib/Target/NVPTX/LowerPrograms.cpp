@@ -1,5 +1,4 @@
-//===- LowerPrograms.cpp - programs that a block of threads shares -*- C++
-//-*-===//
+//===- LowerPrograms.cpp - programs that a block of threads shares -------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +8,12 @@
 #include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/NVPTX/Compile.h"
 #include "hybrid/Target/NVPTX/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDNVPTXLOWERPROGRAMS

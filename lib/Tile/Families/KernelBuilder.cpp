@@ -1,5 +1,4 @@
-//===- KernelBuilder.cpp - how family builders write tile programs -*- C++
-//-*-===//
+//===- KernelBuilder.cpp - how family builders write tile programs -------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace hybrid::tile;

@@ -1,5 +1,4 @@
-//===- Optimiser.cpp - gradient norm and AdamW over flat buffers -*- C++
-//-*-===//
+//===- Optimiser.cpp - gradient norm and AdamW over flat buffers ---------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceEmitter.h - array notation for the chunk equations -*- C++
-//-*-===//
+//===- RecurrenceEmitter.h - array notation for the chunk equations ------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceEquations.cpp - chunk equations of the recurrence family -*-
-// C++ -*-===//
+//===- RecurrenceEquations.cpp - chunk equations of the recurrence family -===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceKernel.cpp - what the programs of the family share -*- C++
-//-*-===//
+//===- RecurrenceKernel.cpp - what the programs of the family share ------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

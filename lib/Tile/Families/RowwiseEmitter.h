@@ -1,5 +1,4 @@
-//===- RowwiseEmitter.h - one block of rows of a row-wise program -*- C++
-//-*-===//
+//===- RowwiseEmitter.h - one block of rows of a row-wise program --------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

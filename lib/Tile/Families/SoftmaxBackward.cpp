@@ -1,5 +1,4 @@
-//===- SoftmaxBackward.cpp - adjoint of softmax attention in one order -*- C++
-//-*-===//
+//===- SoftmaxBackward.cpp - adjoint of softmax attention in one order ---===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

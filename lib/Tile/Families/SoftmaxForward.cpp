@@ -1,5 +1,4 @@
-//===- SoftmaxForward.cpp - softmax attention over the rows of a call -*- C++
-//-*-===//
+//===- SoftmaxForward.cpp - softmax attention over the rows of a call ----===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

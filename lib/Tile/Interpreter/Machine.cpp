@@ -1,5 +1,4 @@
-//===- Machine.cpp - grid, control flow and dispatch of the tile interpreter -*-
-// C++ -*-===//
+//===- Machine.cpp - grid, control flow, dispatch -------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -17,6 +17,7 @@
 #include "train/Initialise.h"
 #include "train/Trainer.h"
 
+#include <cstring>
 #include <new>
 
 using namespace hyb::rt;

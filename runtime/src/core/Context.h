@@ -1,5 +1,4 @@
-//===- Context.h - Memory and launch lists of the calls of a model -*- C++
-//-*-===//
+//===- Context.h - Memory and launch lists of the calls of a model -------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HbxFormat.h - Byte layout of an artefact
-//----------------------------===//
+//===- HbxFormat.h - Byte layout of an artefact ---------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

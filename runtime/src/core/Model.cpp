@@ -12,6 +12,7 @@
 #include "io/Safetensors.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace hyb::rt {
 

@@ -10,6 +10,7 @@
 
 #include "core/Random.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <numeric>

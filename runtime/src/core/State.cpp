@@ -12,6 +12,7 @@
 #include "core/Context.h"
 
 #include <cinttypes>
+#include <cstring>
 
 namespace hyb::rt {
 

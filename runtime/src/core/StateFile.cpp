@@ -15,6 +15,7 @@
 #include "io/Safetensors.h"
 
 #include <cinttypes>
+#include <cstring>
 
 namespace hyb::rt {
 

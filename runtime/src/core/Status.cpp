@@ -9,6 +9,7 @@
 #include "core/Status.h"
 
 #include <cstdarg>
+#include <cstring>
 
 namespace hyb::rt {
 

@@ -10,7 +10,9 @@
 
 #include "core/HbxFormat.h"
 
+#include <algorithm>
 #include <cinttypes>
+#include <cstring>
 
 namespace hyb::rt {
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstring>
 #include <tuple>
 
 namespace hyb::rt {

@@ -12,6 +12,7 @@
 #include "core/Random.h"
 
 #include <cinttypes>
+#include <cstring>
 #include <numeric>
 
 namespace hyb::rt {

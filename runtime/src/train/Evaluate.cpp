@@ -10,6 +10,7 @@
 
 #include "core/State.h"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace hyb::rt {

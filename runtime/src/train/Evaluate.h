@@ -12,6 +12,8 @@
 #include "core/Context.h"
 #include "train/Data.h"
 
+#include <functional>
+
 namespace hyb::rt {
 
 struct Evaluation {

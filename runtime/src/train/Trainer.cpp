@@ -9,6 +9,7 @@
 #include "train/Trainer.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace hyb::rt {
 

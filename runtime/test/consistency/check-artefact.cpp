@@ -32,6 +32,7 @@
 #include "train/Initialise.h"
 #include "train/Trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <unistd.h>

@@ -93,7 +93,7 @@ TEST(Sampling, TopKAndTopPCutTheTail) {
                                std::log(0.4f)};
   std::vector<int> counts = histogram(logits, sampling(1, 2));
   EXPECT_EQ(counts[0] + counts[1], 0);
-  EXPECT_NEAR(counts[3], 4000 * 4 / 7, 130);
+  EXPECT_NEAR(counts[3], 4000 * 4.0 / 7, 130);
   // 0.4 alone holds less than half of the mass, 0.4 + 0.3 holds more.
   counts = histogram(logits, sampling(1, 0, 0.5f));
   EXPECT_EQ(counts[0] + counts[1], 0);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int count_token(void *user, int32_t token) {
+static int countToken(void *user, int32_t token) {
   (void)token;
   ++*(int *)user;
   return 0;
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
            hyb_model_initialise(model, 1, &error) ||
            hyb_context_create(model, NULL, &context, &error) ||
            hyb_state_create(model, &room, &state, &error) ||
-           hyb_generate(context, state, 0, prompt, 3, &sampling, count_token,
+           hyb_generate(context, state, 0, prompt, 3, &sampling, countToken,
                         &tokens, &error);
   if (failed)
     fprintf(stderr, "error: %s\n", error.message);

@@ -1,5 +1,4 @@
-//===- AtomicFileTest.cpp
-//--------------------------------------------------===//
+//===- AtomicFileTest.cpp -------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HbxReaderTest.cpp
-//---------------------------------------------------===//
+//===- HbxReaderTest.cpp --------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- SafetensorsTest.cpp
-//-------------------------------------------------===//
+//===- SafetensorsTest.cpp ------------------------------------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,6 +10,7 @@
 
 #include "../TemporaryFolder.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

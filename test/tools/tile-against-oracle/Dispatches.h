@@ -1,5 +1,4 @@
-//===- Dispatches.h - runs the dispatches of a function in the tile interpreter
-//-*- C++ -*-===//
+//===- Dispatches.h - dispatches in the tile interpreter ------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

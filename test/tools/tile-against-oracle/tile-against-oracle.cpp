@@ -1,5 +1,4 @@
-//===- tile-against-oracle.cpp - compares dispatches with the definition -*- C++
-//-*-===//
+//===- tile-against-oracle.cpp - compares dispatches with the definition -===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -83,7 +83,9 @@ protected:
     ASSERT_FALSE(
         llvm::sys::fs::createUniqueDirectory("hybrid-artefact", folder));
   }
-  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+  void TearDown() override {
+    EXPECT_FALSE(llvm::sys::fs::remove_directories(folder));
+  }
   std::string at(llvm::StringRef name) {
     llvm::SmallString<128> path = folder;
     llvm::sys::path::append(path, name);

@@ -28,7 +28,7 @@ TEST(Reproducer, HoldsModuleAndPipeline) {
 
   std::string path = hybrid::writeReproducer(*module, "hybrid-expand-stack");
   auto file = llvm::MemoryBuffer::getFile(path);
-  llvm::sys::fs::remove(path);
+  EXPECT_FALSE(llvm::sys::fs::remove(path));
   ASSERT_TRUE(bool(file)) << path;
   llvm::StringRef text = (*file)->getBuffer();
   EXPECT_TRUE(text.contains("hybrid.model @m"));

@@ -1,5 +1,4 @@
-//===- RandomStackTest.cpp - compiled random models against the oracle -*- C++
-//-*-===//
+//===- RandomStackTest.cpp - compiled random models against the oracle ---===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -67,8 +67,8 @@ TEST_F(CasesTest, VAR_02) {
        {"hybrid.gdn heads(2) head_dim(16)",
         "hybrid.gla heads(2) head_dim(16) conv(4)",
         "hybrid.delta_net heads(2) head_dim(16)",
-        "hybrid.swla window(4) stride(2) {\n  hybrid.gla heads(2) "
-        "head_dim(16)\n}",
+        ("hybrid.swla window(4) stride(2) {\n  hybrid.gla heads(2) "
+         "head_dim(16)\n}"),
         "hybrid.softmax heads(2) head_dim(16) position(rope) window(3)"}) {
     SCOPED_TRACE(layers);
     std::vector<double> alone = losses(layers, {{0, 5, 0, 0}});

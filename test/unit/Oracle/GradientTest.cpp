@@ -1,5 +1,4 @@
-//===- GradientTest.cpp - adjoint operations against finite differences -*- C++
-//-*-===//
+//===- GradientTest.cpp - adjoint operations against finite differences --===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

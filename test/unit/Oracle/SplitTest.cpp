@@ -1,5 +1,4 @@
-//===- SplitTest.cpp - token by token, any split and the whole agree -*- C++
-//-*-===//
+//===- SplitTest.cpp - token by token, any split and the whole agree -----===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -230,7 +229,7 @@ TEST(Split, Attention) {
 TEST(Split, AttentionRing) {
   Stateful stateful = attention(11, {4, 3}, {2, 1}, 2 + 3 + 4);
   Tensor whole = attention(11, {4, 3}, {2, 1}, 11).run({11}).output;
-  for (std::vector<int64_t> lengths :
+  for (const std::vector<int64_t> &lengths :
        {std::vector<int64_t>{4, 4, 3}, {1, 1, 1, 4, 2, 2}})
     expectNear(stateful.run(lengths).output.data, whole.data, 1e-15, "ring");
 }
@@ -271,12 +270,12 @@ static Stateful gdn() {
 
 TEST(Split, CCH_04) {
   Stateful stateful = gdn();
-  for (std::vector<int64_t> lengths : {std::vector<int64_t>{5},
-                                       {3, 2},
-                                       {3, 1, 1},
-                                       {1, 4},
-                                       {1, 1, 1, 1, 1},
-                                       {0, 5}}) {
+  for (const std::vector<int64_t> &lengths : {std::vector<int64_t>{5},
+                                              {3, 2},
+                                              {3, 1, 1},
+                                              {1, 4},
+                                              {1, 1, 1, 1, 1},
+                                              {0, 5}}) {
     Tensor o = stateful.run(lengths).output;
     expectNear({&o.data[6], 2}, {-0.779616, -0.649185}, 1e-6, "o_4");
   }
@@ -378,7 +377,7 @@ static Stateful windowMean(int64_t tokens, int64_t rows) {
 
 /// The window counts the token itself in decode too.
 TEST(Split, ATT_01) {
-  for (std::vector<int64_t> lengths :
+  for (const std::vector<int64_t> &lengths :
        {std::vector<int64_t>{8}, std::vector<int64_t>(8, 1)}) {
     Tensor o = windowMean(8, 8).run(lengths).output;
     expectNear(o.data, {0, 0.5, 1, 1.5, 2.5, 3.5, 4.5, 5.5}, 1e-12, "means");

@@ -1,5 +1,4 @@
-//===- InterpreterTest.cpp - the tile interpreter and what it refuses -*- C++
-//-*-===//
+//===- InterpreterTest.cpp - the tile interpreter and what it refuses ----===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

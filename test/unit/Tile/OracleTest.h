@@ -1,5 +1,4 @@
-//===- OracleTest.h - programs of one graph operation against the oracle -*- C++
-//-*-===//
+//===- OracleTest.h - programs of one graph operation against the oracle -===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

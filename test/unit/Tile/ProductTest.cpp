@@ -1,5 +1,4 @@
-//===- ProductTest.cpp - product programs against the definition -*- C++
-//-*-===//
+//===- ProductTest.cpp - product programs against the definition ---------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceDefinition.cpp - the recurrence, token by token -*- C++
-//-*-===//
+//===- RecurrenceDefinition.cpp - the recurrence, token by token ---------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceFaultsTest.cpp - cases and golden values of the family -*- C++
-//-*-===//
+//===- RecurrenceFaultsTest.cpp - cases and golden values of the family --===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceHarness.cpp - recurrence programs against their definition -*-
-// C++ -*-===//
+//===- RecurrenceHarness.cpp - programs against their definition ----------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RecurrenceStateTest.cpp - step, splits and sliding windows -*- C++
-//-*-===//
+//===- RecurrenceStateTest.cpp - step, splits and sliding windows --------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

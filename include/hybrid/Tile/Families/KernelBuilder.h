@@ -1,5 +1,4 @@
-//===- KernelBuilder.h - how family builders write tile programs -*- C++
-//-*-===//
+//===- KernelBuilder.h - how family builders write tile programs ---------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

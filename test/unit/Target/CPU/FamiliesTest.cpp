@@ -1,5 +1,4 @@
-//===- FamiliesTest.cpp - programs of the families as machine code -*- C++
-//-*-===//
+//===- FamiliesTest.cpp - programs of the families as machine code -------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

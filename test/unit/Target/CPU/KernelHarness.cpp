@@ -1,5 +1,4 @@
-//===- KernelHarness.cpp - runs compiled programs beside the interpreter -*- C++
-//-*-===//
+//===- KernelHarness.cpp - runs compiled programs beside the interpreter -===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

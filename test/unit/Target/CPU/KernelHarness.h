@@ -1,5 +1,4 @@
-//===- KernelHarness.h - runs compiled programs beside the interpreter -*- C++
-//-*-===//
+//===- KernelHarness.h - runs compiled programs beside the interpreter ---===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- MathTest.cpp - accuracy and special values of expanded math -*- C++
-//-*-===//
+//===- MathTest.cpp - accuracy and special values of expanded math -------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
