@@ -61,7 +61,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--length", type=int, required=True)
-    parser.add_argument("--noise", type=int, default=64, help="size of the noise alphabet")
+    parser.add_argument("--noise", type=int, default=32, help="size of the noise alphabet")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if args.length < 4 or args.noise < 2 or args.rows < 1:

@@ -25,7 +25,7 @@ import make_data
 
 HERE = pathlib.Path(__file__).resolve().parent
 TRAINED = 64
-NOISE = 64
+NOISE = 32
 VARIANTS = {"plain": "plain.mlir", "log-n": "log_n.mlir", "SWLA": "swla.mlir", "both": "both.mlir"}
 CONTROL = {"plain": "control.mlir"}
 
@@ -67,7 +67,7 @@ class Experiment:
         # Fresh rows per seed: a run sees every row once.
         data = self.data(f"train-seed{seed}", self.args.steps * self.args.batch, TRAINED, seed)
         run([self.args.bin / "hybrid-run", "train", self.artefact(spec), f"--text={data}", f"--out={folder}",
-             f"--batch={self.args.batch}", f"--length={TRAINED}", f"--steps={self.args.steps}", "--lr=2e-3",
+             f"--batch={self.args.batch}", f"--length={TRAINED}", f"--steps={self.args.steps}", "--lr=3e-3",
              "--warmup=100", "--schedule=cosine", "--weight-decay=0.1", "--clip=1.0", f"--seed={seed}"])
         return folder
 
@@ -126,7 +126,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", default="build/needle")
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build" / "bin")
-    for name, value in (("seeds", 4), ("control-seeds", 1), ("steps", 1000), ("batch", 64), ("eval-rows", 500)):
+    for name, value in (("seeds", 4), ("control-seeds", 1), ("steps", 1200), ("batch", 64), ("eval-rows", 500)):
         parser.add_argument("--" + name, type=int, default=value)
     args = parser.parse_args()
     start = time.time()
