@@ -86,7 +86,8 @@ def pending():
     names = (ROOT / "scripts" / "clang-tidy-pending.txt").read_text().split()
     missing = [name for name in names if not (ROOT / name).exists()]
     if missing:
-        sys.exit(f"error: clang-tidy-pending.txt names {missing[0]}, which is no file; take the line out")
+        sys.exit(f"error: clang-tidy-pending.txt names {missing[0]}, which is no file; "
+                 "take the line out")
     return {ROOT / name for name in names}
 
 
@@ -122,7 +123,7 @@ def check_tidy(files, build):
             failed = True
             print(run.stdout + run.stderr, file=sys.stderr)
     record_path.write_text(json.dumps(record, indent=0, sort_keys=True))
-    print(f"clang-tidy: {len(todo)} files looked at, {len(left_out)} left out by clang-tidy-pending.txt")
+    print(f"clang-tidy: {len(todo)} files looked at, {len(left_out)} left out")
     return not failed
 
 
