@@ -59,8 +59,15 @@ LogicalResult ProgramLowering::run() {
 LogicalResult ProgramLowering::runShared() {
   MLIRContext *context = b.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context);
-  auto function = func::FuncOp::create(
-      b, program.getSymName(), b.getFunctionType({pointer, pointer}, {}));
+  auto function = func::FuncOp::create(b, program.getSymName(),
+                                       b.getFunctionType(pointer, {}));
+  // One parameter by value: the views, then four grid sizes.
+  int64_t gridOffset = kViewBytes * int64_t(program.getViews().size());
+  function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(),
+                      TypeAttr::get(LLVM::LLVMArrayType::get(
+                          b.getI8Type(), gridOffset + 4 * 8)));
+  function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(),
+                      b.getI64IntegerAttr(8));
   function->setAttr(kScratchBytesAttr,
                     b.getI64IntegerAttr(placement.getScratchBytes()));
   constexpr unsigned kSharedSpace = 3;
@@ -79,7 +86,8 @@ LogicalResult ProgramLowering::runShared() {
   scratch = LLVM::AddrSpaceCastOp::create(b, pointer,
                                           LLVM::AddressOfOp::create(b, shared));
   readViews(entry->getArgument(0));
-  if (failed(lowerGrid(entry->getArgument(1), task)))
+  Value grid = b.address(entry->getArgument(0), gridOffset, b.getI8Type());
+  if (failed(lowerGrid(grid, task)))
     return failure();
   func::ReturnOp::create(b);
   return success();

@@ -7,6 +7,8 @@
 
 #include "hybrid/Target/NVPTX/Compile.h"
 
+#include "Chips.h"
+
 #include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
 #include "hybrid/Target/NVPTX/Passes.h"
@@ -26,9 +28,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -37,40 +37,8 @@ using namespace hybrid::nvptx;
 
 namespace {
 
-constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
-
-/// A chip, the PTX version its instructions need, and the most shared memory of
-/// a block (CUDA C++ Programming Guide, technical specifications).
-struct Chip {
-  llvm::StringLiteral name;
-  llvm::StringLiteral features;
-  int64_t sharedBytes;
-};
-
-constexpr Chip kChips[] = {
-    {"sm_80", "+ptx80", 163 << 10},   {"sm_89", "+ptx80", 99 << 10},
-    {"sm_90", "+ptx80", 227 << 10},   {"sm_90a", "+ptx80", 227 << 10},
-    {"sm_100a", "+ptx87", 227 << 10}, {"sm_120a", "+ptx87", 99 << 10},
-};
-
-std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Chip &chip) {
-  static const bool initialized = [] {
-    LLVMInitializeNVPTXTargetInfo();
-    LLVMInitializeNVPTXTarget();
-    LLVMInitializeNVPTXTargetMC();
-    LLVMInitializeNVPTXAsmPrinter();
-    return true;
-  }();
-  (void)initialized;
-  llvm::Triple triple(kTriple);
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, chip.name, chip.features, llvm::TargetOptions(), std::nullopt));
-}
+/// Threads of a block.
+constexpr int64_t kThreads = 128;
 
 LogicalResult lowerToLLVM(ModuleOp module) {
   PassManager passes(module.getContext());
@@ -107,16 +75,14 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 
 FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
                                               ArrayRef<StringRef> symbols,
-                                              StringRef chipName) {
-  const Chip *chip = llvm::find_if(
-      kChips, [&](const Chip &known) { return known.name == chipName; });
-  if (chip == std::end(kChips)) {
-    InFlightDiagnostic error = module.emitError("no code for GPU '")
-                               << chipName << "'; use one of ";
-    llvm::interleaveComma(kChips, error,
-                          [&](const Chip &known) { error << known.name; });
-    return error;
-  }
+                                              StringRef chipName,
+                                              const CompileOptions &options) {
+  FailureOr<Chip> chip = findChip(module, chipName);
+  if (failed(chip))
+    return failure();
+  auto machine = createTargetMachine(module, *chip, options.newestPtx);
+  if (failed(machine))
+    return failure();
 
   OwningOpRef<ModuleOp> programs = ModuleOp::create(module.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(programs->getBody());
@@ -143,28 +109,27 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
       return table.lookup(symbol)->emitError("needs ")
              << bytes << " bytes of shared memory, a block of " << chipName
              << " has at most " << chip->sharedBytes << "; use smaller tiles";
-    code.kernels.push_back({symbol.str(), bytes});
+    code.kernels.push_back({symbol.str(), bytes, kThreads});
   }
 
   llvm::LLVMContext llvmContext;
   auto llvmModule = translateModuleToLLVMIR(*programs, llvmContext);
-  auto machine = createTargetMachine(*chip);
-  if (!llvmModule || !machine)
-    return module.emitError("LLVM cannot make code for ") << kTriple.str();
-  llvmModule->setTargetTriple(machine->getTargetTriple());
-  llvmModule->setDataLayout(machine->createDataLayout());
-  for (StringRef symbol : symbols) {
-    llvm::Function *kernel = llvmModule->getFunction(symbol);
+  if (!llvmModule)
+    return module.emitError("LLVM cannot make code for ") << chipName;
+  llvmModule->setTargetTriple((*machine)->getTargetTriple());
+  llvmModule->setDataLayout((*machine)->createDataLayout());
+  for (const Kernel &made : code.kernels) {
+    llvm::Function *kernel = llvmModule->getFunction(made.symbol);
     kernel->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    kernel->addFnAttr("nvvm.maxntid", std::to_string(kThreads));
+    kernel->addFnAttr("nvvm.maxntid", std::to_string(made.threads));
   }
-  optimize(*llvmModule, *machine);
+  optimize(*llvmModule, **machine);
 
   SmallVector<char> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr,
-                                   llvm::CodeGenFileType::AssemblyFile))
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
+                                      llvm::CodeGenFileType::AssemblyFile))
     return module.emitError("LLVM cannot write PTX");
   passes.run(*llvmModule);
   code.ptx.assign(text.begin(), text.end());

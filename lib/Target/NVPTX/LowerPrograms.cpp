@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "hybrid/Target/CPU/Lower.h"
-#include "hybrid/Target/NVPTX/Compile.h"
 #include "hybrid/Target/NVPTX/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,7 +28,7 @@ struct LowerPrograms
     : hybrid::impl::HybridNVPTXLowerProgramsBase<LowerPrograms> {
   void runOnOperation() override {
     // Scalars, and blocks of 4 x 4 results per thread.
-    cpu::LevelTraits traits{"nvptx", 1, 4, 4, nvptx::kThreads};
+    cpu::LevelTraits traits{"nvptx", 1, 4, 4, 128};
     FailureOr<unsigned> count = cpu::lowerPrograms(getOperation(), traits);
     if (failed(count))
       return signalPassFailure();

@@ -1,7 +1,7 @@
 // RUN: hybrid-opt %s -hybrid-nvptx-lower-programs | FileCheck %s
 
 // Elements are dealt to the threads of a block, which wait for each other.
-// CHECK-LABEL: func.func @double(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
+// CHECK-LABEL: func.func @double(%{{.*}}: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<176 x i8>})
 // CHECK: %[[ID:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
 // CHECK: %[[THREAD:.*]] = arith.extui %[[ID]]
 // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.ctaid.x"

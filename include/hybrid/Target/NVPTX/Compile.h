@@ -1,4 +1,4 @@
-//===- Compile.h - tile programs to PTX -*- C++ -*-===//
+//===- Compile.h - tile programs to PTX and cubins -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,13 +14,12 @@
 
 namespace hybrid::nvptx {
 
-/// Threads of a block.
-inline constexpr int64_t kThreads = 128;
-
+/// One `.visible .entry`. A launch has one block per task, `threads` threads a
+/// block, all along x, and `sharedBytes` of dynamic shared memory.
 struct Kernel {
   std::string symbol;
-  /// Dynamic shared memory of a block, in bytes.
   int64_t sharedBytes;
+  int64_t threads;
 };
 
 struct CompiledPtx {
@@ -28,19 +27,61 @@ struct CompiledPtx {
   std::vector<Kernel> kernels;
 };
 
-/// Compiles the named programs of a module, which is not changed, by a first
-/// generic path: one block of `kThreads` threads per task, which share the loop
-/// nests of the CPU's lowering with a barrier after each; tiles live in dynamic
-/// shared memory. A kernel is
+struct CompileOptions {
+  /// The newest PTX version that the driver takes, as ten times the version
+  /// (80 is PTX 8.0). The oldest version that the chip allows is written; it is
+  /// an error when that is newer than this.
+  int64_t newestPtx = 90;
+};
+
+/// Compiles the named programs of a module, which is not changed. A kernel is
 ///
-///     .entry name(const hyb_view *views, const int64_t *grid)
+///     .visible .entry name(.param .align 8 .b8 args[72 * n + 32])
 ///
-/// with the task in %ctaid.x. `chip` is sm_80, sm_89, sm_90, sm_90a, sm_100a or
-/// sm_120a; another one, or a program that needs more shared memory than a
-/// block of the chip can have, is an error at the program.
+/// with one structure by value: n `hyb_view` in the order of the program's
+/// arguments, then `int64_t grid[4]`. The task is %ctaid.x: the index over the
+/// parallel grid dims, the last fastest; ordered dims are loops inside. `chip`
+/// is sm_80, sm_89, sm_90, sm_90a, sm_100a or sm_120a; another one, or a
+/// program that needs more shared memory than a block of the chip can have, is
+/// an error at the program.
 mlir::FailureOr<CompiledPtx> compile(mlir::ModuleOp module,
                                      llvm::ArrayRef<llvm::StringRef> symbols,
-                                     llvm::StringRef chip);
+                                     llvm::StringRef chip,
+                                     const CompileOptions &options = {});
+
+/// What the assembler said of one kernel.
+struct KernelResources {
+  std::string symbol;
+  int64_t registers = 0;
+  /// Bytes per thread that do not fit into registers.
+  int64_t spillStores = 0, spillLoads = 0;
+  /// Bytes per thread of local memory, spills included.
+  int64_t stack = 0;
+  /// Static shared memory and barriers, as printed.
+  int64_t barriers = 0;
+  /// Warnings and performance notices, such as a serialised product.
+  std::vector<std::string> notices;
+};
+
+struct AssembledCode {
+  std::string cubin;
+  std::vector<KernelResources> kernels;
+};
+
+struct AssembleOptions {
+  /// The assembler; empty: PATH, then CUDA_HOME, CUDA_PATH, and the newest
+  /// /usr/local/cuda*.
+  std::string ptxas;
+};
+
+/// The assembler that `assemble` would run, or an empty string.
+std::string findAssembler(const AssembleOptions &options = {});
+
+/// Runs `ptxas -v` on PTX for `chip`. Without an assembler, or when it refuses
+/// the text, the error at `loc` says what was looked for or what it printed.
+mlir::FailureOr<AssembledCode> assemble(mlir::Location loc, llvm::StringRef ptx,
+                                        llvm::StringRef chip,
+                                        const AssembleOptions &options = {});
 
 } // namespace hybrid::nvptx
 

@@ -16,8 +16,8 @@ def HybridNVPTXLowerPrograms
   let description = [{
     The generic path to a GPU: the loop nests of `hybrid-cpu-lower-programs`, with
     the elements of each result dealt to 128 threads in turn and a barrier after
-    each nest. The function is `(const hyb_view *views, const int64_t *grid)`; the
-    task is the number of the block, and scratch is its dynamic shared memory,
+    each nest. The function has one parameter by value, the views and then four grid
+    sizes; the task is the number of the block, and scratch is its dynamic shared memory,
     whose size is the attribute `hybrid.scratch_bytes`. A product gives each
     thread blocks of 4 x 4 results.
 

@@ -8,31 +8,12 @@
 #include "../../Tile/SoftmaxReference.h"
 #include "hybrid/Target/NVPTX/Compile.h"
 #include "hybrid/Tile/Families/Recurrence.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
 
 using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::tile;
 
 namespace {
-
-/// The assembler of the CUDA toolkit, where there is one.
-std::optional<std::string> findPtxas() {
-  SmallVector<std::string> places;
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char *root = std::getenv(variable))
-      places.push_back(std::string(root) + "/bin");
-  places.push_back("/usr/local/cuda/bin");
-  SmallVector<StringRef> paths(places.begin(), places.end());
-  if (auto found = llvm::sys::findProgramByName("ptxas", paths))
-    return *found;
-  if (auto found = llvm::sys::findProgramByName("ptxas"))
-    return *found;
-  return std::nullopt;
-}
 
 class PtxTest : public ProgramTest {
 protected:
@@ -47,31 +28,23 @@ protected:
     EXPECT_NE(code->ptx.find(entry), std::string::npos);
     EXPECT_NE(code->ptx.find((".target " + chip).str()), std::string::npos);
     EXPECT_NE(code->ptx.find("bar.sync"), std::string::npos);
+    std::string parameter =
+        ".param .align 8 .b8 " + program.getSymName().str() + "_param_0[" +
+        std::to_string(72 * program.getViews().size() + 32) + "]";
+    EXPECT_NE(code->ptx.find(parameter), std::string::npos) << code->ptx;
     // Nothing is left to a library.
     EXPECT_EQ(code->ptx.find("call.uni"), std::string::npos);
     return code->ptx;
   }
 
   void assemble(StringRef ptx, StringRef chip) {
-    std::optional<std::string> ptxas = findPtxas();
-    if (!ptxas)
+    if (nvptx::findAssembler().empty())
       GTEST_SKIP() << "no ptxas";
-    SmallString<128> source, object, log;
-    for (auto [path, suffix] :
-         {std::pair(&source, "ptx"), {&object, "cubin"}, {&log, "log"}})
-      ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("hybrid", suffix, *path));
-    llvm::FileRemover removeSource(source), removeObject(object),
-        removeLog(log);
-    std::error_code error;
-    llvm::raw_fd_ostream(source, error) << ptx;
-    std::string arch = ("-arch=" + chip).str();
-    StringRef arguments[] = {*ptxas, arch, "-o", object, source};
-    std::optional<StringRef> redirects[] = {StringRef(), StringRef(log),
-                                            StringRef(log)};
-    int status =
-        llvm::sys::ExecuteAndWait(*ptxas, arguments, std::nullopt, redirects);
-    auto text = llvm::MemoryBuffer::getFile(log);
-    EXPECT_EQ(status, 0) << (text ? (*text)->getBuffer().str() : "");
+    auto code = nvptx::assemble(UnknownLoc::get(&context), ptx, chip);
+    ASSERT_TRUE(succeeded(code)) << reported;
+    EXPECT_EQ(code->cubin.substr(1, 3), "ELF");
+    ASSERT_EQ(code->kernels.size(), 1u);
+    EXPECT_GT(code->kernels.front().registers, 0);
   }
 
   void check(ProgramOp program) {
@@ -104,6 +77,34 @@ TEST_F(PtxTest, UnknownChipIsRefusedByName) {
   ProgramOp program = buildSoftmaxForward(b, b.getUnknownLoc(), s);
   EXPECT_TRUE(failed(nvptx::compile(*module, program.getSymName(), "sm_70")));
   EXPECT_NE(reported.find("no code for GPU 'sm_70'; use one of sm_80"),
+            std::string::npos);
+}
+
+TEST_F(PtxTest, TooOldPtxIsRefusedBeforeLLVM) {
+  SoftmaxShape s = softmaxShape(1, 1, 16, 16);
+  OpBuilder b = builder();
+  ProgramOp program = buildSoftmaxForward(b, b.getUnknownLoc(), s);
+  EXPECT_TRUE(
+      failed(nvptx::compile(*module, program.getSymName(), "sm_120a", {85})));
+  EXPECT_NE(reported.find(
+                "code for sm_120a needs PTX 8.7, the newest allowed is 8.5"),
+            std::string::npos)
+      << reported;
+}
+
+TEST_F(PtxTest, MissingAssemblerIsAnError) {
+  EXPECT_TRUE(failed(nvptx::assemble(UnknownLoc::get(&context), "", "sm_80",
+                                     {"/nowhere/ptxas"})));
+  EXPECT_NE(reported.find("no assembler at '/nowhere/ptxas'"),
+            std::string::npos);
+}
+
+TEST_F(PtxTest, RefusedTextIsAnErrorWithTheReason) {
+  if (nvptx::findAssembler().empty())
+    GTEST_SKIP() << "no ptxas";
+  EXPECT_TRUE(
+      failed(nvptx::assemble(UnknownLoc::get(&context), "not PTX", "sm_80")));
+  EXPECT_NE(reported.find("ptxas refuses the code for sm_80"),
             std::string::npos);
 }
 

@@ -1,0 +1,36 @@
+//===- Chips.h - what the targets can do -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_TARGET_NVPTX_CHIPS_H
+#define HYBRID_LIB_TARGET_NVPTX_CHIPS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Target/TargetMachine.h"
+#include <memory>
+
+namespace hybrid::nvptx {
+
+/// A chip, the oldest PTX version that has it (ten times the version), and the
+/// most shared memory of a block (CUDA C++ Programming Guide, technical
+/// specifications; PTX ISA, release notes).
+struct Chip {
+  llvm::StringLiteral name;
+  int64_t oldestPtx;
+  int64_t sharedBytes;
+};
+
+/// The chip of that name; an error at `op` that lists all of them.
+mlir::FailureOr<Chip> findChip(mlir::Operation *op, llvm::StringRef name);
+
+/// LLVM's target for a chip. A pair of chip and PTX version that LLVM does not
+/// know ends the process, so the pair is checked here first.
+mlir::FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(mlir::Operation *op, const Chip &chip, int64_t newestPtx);
+
+} // namespace hybrid::nvptx
+
+#endif // HYBRID_LIB_TARGET_NVPTX_CHIPS_H
