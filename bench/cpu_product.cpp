@@ -25,8 +25,9 @@ enum class Form { RowsTimesWeights, GradientOfRows, GradientOfWeights };
 
 tile::ProductShape shapeOf(Form form, int64_t tokens, int64_t in, int64_t out) {
   tile::ProductShape shape;
-  if (tokens <= tile::ProductShape::kFewRows)
-    shape.rowTile = tile::ProductShape::kFewRows;
+  constexpr int64_t fewRows = 4; // as the schedule has it
+  if (tokens <= fewRows)
+    shape.rowTile = fewRows;
   switch (form) {
   case Form::RowsTimesWeights:
     shape.columns = out, shape.depth = in, shape.transposeB = true;

@@ -94,10 +94,14 @@ static int64_t countLayers(const ModelTables &tables) {
 }
 
 static json::Value metaToJSON(StringRef spec, const ModelTables &tables,
-                              ArrayRef<ArtefactCode> code) {
-  json::Array levels;
-  for (const ArtefactCode &level : code)
-    levels.push_back(level.level);
+                              ArrayRef<ArtefactTarget> targets) {
+  json::Array names, levels;
+  for (const ArtefactTarget &target : targets) {
+    names.push_back(target.name);
+    for (const ArtefactSection &section : target.code)
+      if (section.kind == "code")
+        levels.push_back(section.name);
+  }
   int64_t width = 0;
   for (const ParameterRow &parameter : tables.params)
     if (parameter.path == "embed.weight" && parameter.shape.size() == 2)
@@ -110,7 +114,7 @@ static json::Value metaToJSON(StringRef spec, const ModelTables &tables,
       {"layers", countLayers(tables)},
       {"trained_length", tables.meta.trainedLength},
       {"toolchain", "hybridc " HYBRID_VERSION ", LLVM " LLVM_VERSION_STRING},
-      {"targets", json::Array{"cpu"}},
+      {"targets", std::move(names)},
       {"levels", std::move(levels)}};
 }
 
@@ -120,7 +124,7 @@ static json::Value metaToJSON(StringRef spec, const ModelTables &tables,
 
 llvm::Expected<std::string>
 hybrid::assembleArtefact(StringRef spec, const ModelTables &tables,
-                         const Plan &plan, ArrayRef<ArtefactCode> code) {
+                         ArrayRef<ArtefactTarget> targets) {
   llvm::Expected<json::Value> parameters = parametersToJSON(tables);
   if (!parameters)
     return parameters.takeError();
@@ -128,12 +132,14 @@ hybrid::assembleArtefact(StringRef spec, const ModelTables &tables,
     return llvm::formatv("{0}", value).str();
   };
   std::vector<ArtefactSection> sections = {
-      {"meta", "", text(metaToJSON(spec, tables, code))},
+      {"meta", "", text(metaToJSON(spec, tables, targets))},
       {"params", "", text(*parameters)},
       {"states", "", text(statesToJSON(tables))},
-      {"plan", "cpu", text(planToJSON(plan))},
   };
-  for (const ArtefactCode &level : code)
-    sections.push_back({"code", level.level, level.elf});
+  for (const ArtefactTarget &target : targets) {
+    sections.push_back(
+        {"plan", target.planName().str(), text(planToJSON(target.plan))});
+    llvm::append_range(sections, target.code);
+  }
   return serialiseArtefact(sections);
 }

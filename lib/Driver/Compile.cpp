@@ -11,6 +11,7 @@
 #include "hybrid/Graph/ModelTables.h"
 #include "hybrid/Plan/MemoryPlan.h"
 #include "hybrid/Target/CPU/Compile.h"
+#include "hybrid/Target/NVPTX/Compile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
@@ -67,10 +68,10 @@ static Outcome internalError(const PhaseInfo &phase, ModuleOp before,
   return Outcome::Internal;
 }
 
-Outcome Compiler::runPhase(Phase phase, ModuleOp module) {
+Outcome Compiler::runPhase(Phase phase, ModuleOp module, StringRef target) {
   const PhaseInfo &info = phaseInfo(phase);
-  // Targets are cut off at their first kind: `cuda:sm_90a` is `cuda` to passes.
-  std::string pipeline = phasePipeline(phase, options.targets.front());
+  // `cuda:sm_90a` is `cuda` to passes; the chip is for code generation.
+  std::string pipeline = phasePipeline(phase, target.split(':').first);
   if (pipeline.empty())
     return Outcome::Ok;
 
@@ -132,6 +133,19 @@ Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
   return fail(llvm::toString(std::move(error)));
 }
 
+/// Dumps under the name of the target as well, where a phase runs per target
+/// and there are several. `text` is made only when it is wanted.
+Outcome Compiler::dumpFor(StringRef target, Phase phase, StringRef suffix,
+                          llvm::function_ref<std::string()> text) {
+  if (options.dumpFolder.empty())
+    return Outcome::Ok;
+  if (options.targets.size() == 1 || phase < Phase::Schedule)
+    return dump(phase, suffix, text());
+  std::string name = target.str();
+  std::replace(name.begin(), name.end(), ':', '-');
+  return dump(phase, name + "." + suffix.str(), text());
+}
+
 Outcome Compiler::write(StringRef bytes) {
   if (options.outputPath == "-") {
     llvm::outs() << bytes;
@@ -154,7 +168,9 @@ static std::string printModule(ModuleOp module) {
 // The way of a spec
 //===----------------------------------------------------------------------===//
 
-static constexpr llvm::StringLiteral builtTargets[] = {"cpu"};
+static constexpr llvm::StringLiteral builtTargets[] = {
+    "cpu",         "cuda:sm_80",   "cuda:sm_89",
+    "cuda:sm_90a", "cuda:sm_100a", "cuda:sm_120a"};
 static constexpr llvm::StringLiteral builtLevels[] = {"x86-64", "x86-64-v3",
                                                       "x86-64-v4"};
 
@@ -170,11 +186,25 @@ Outcome Compiler::checkTargets() {
   for (StringRef level : options.cpuLevels)
     if (!llvm::is_contained(builtLevels, level))
       return refuse("cpu level", level, builtLevels);
+  for (auto [index, target] : llvm::enumerate(options.targets))
+    if (llvm::is_contained(ArrayRef(options.targets).take_front(index), target))
+      return fail("target '" + target + "' is given twice; name it once");
+  if (options.targets.size() > 1 && isOfOneTarget())
+    return fail("'" + phaseInfo(options.lastPhase).name +
+                "' is made per target, and " + Twine(options.targets.size()) +
+                " are given: " + llvm::join(options.targets, ", ") +
+                "; give one --target");
   return Outcome::Ok;
 }
 
+/// Whether what is to be written belongs to one target.
+bool Compiler::isOfOneTarget() const {
+  return options.printMemoryPlan || (options.lastPhase >= Phase::Schedule &&
+                                     options.lastPhase < Phase::Artefact);
+}
+
 /// The input may be a spec or the functions that a spec becomes.
-static Phase firstPhase(ModuleOp module) {
+static Phase firstPhaseOf(ModuleOp module) {
   Phase first = Phase::Spec;
   for (auto function : module.getOps<func::FuncOp>())
     if (auto entry = function->getAttrOfType<StringAttr>("hybrid.entry")) {
@@ -198,42 +228,73 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
   if (!module)
     return Outcome::BadInput;
 
-  Phase first = firstPhase(*module);
-  for (const PhaseInfo &info : phases()) {
-    if (info.phase >= Phase::Plan)
-      break;
-    if (info.phase >= first)
-      if (Outcome outcome = runPhase(info.phase, *module);
-          outcome != Outcome::Ok)
-        return outcome;
-    if (!options.dumpFolder.empty())
-      if (Outcome outcome = dump(info.phase, "mlir", printModule(*module));
-          outcome != Outcome::Ok)
-        return outcome;
-    if (info.phase == options.lastPhase)
-      return write(printModule(*module));
+  firstPhase = firstPhaseOf(*module);
+  if (Outcome outcome = runPhases(Phase::Spec, Phase::Schedule, *module,
+                                  options.targets.front());
+      outcome != Outcome::Ok || options.lastPhase < Phase::Schedule)
+    return outcome;
+
+  std::vector<ArtefactTarget> made;
+  for (const std::string &target : options.targets) {
+    OwningOpRef<ModuleOp> scheduled = module->clone();
+    made.push_back({target, {}, {}});
+    if (Outcome outcome = compileFor(*scheduled, made.back());
+        outcome != Outcome::Ok || isOfOneTarget())
+      return outcome;
+    if (made.size() == options.targets.size())
+      return writeArtefact(*scheduled, made);
   }
-  return finish(*module);
+  return Outcome::Internal;
 }
 
-Outcome Compiler::finish(ModuleOp module) {
+/// Runs the phases from `begin` to before `end`, up to the last one asked for,
+/// whose module is written. Those that the input is past change nothing.
+Outcome Compiler::runPhases(Phase begin, Phase end, ModuleOp module,
+                            StringRef target) {
+  for (const PhaseInfo &info : phases()) {
+    if (info.phase < begin || info.phase >= end)
+      continue;
+    if (info.phase >= firstPhase)
+      if (Outcome outcome = runPhase(info.phase, module, target);
+          outcome != Outcome::Ok)
+        return outcome;
+    if (Outcome outcome = dumpFor(target, info.phase, "mlir",
+                                  [&] { return printModule(module); });
+        outcome != Outcome::Ok)
+      return outcome;
+    if (info.phase == options.lastPhase)
+      return write(printModule(module));
+  }
+  return Outcome::Ok;
+}
+
+Outcome Compiler::compileFor(ModuleOp module, ArtefactTarget &made) {
+  if (Outcome outcome =
+          runPhases(Phase::Schedule, Phase::Plan, module, made.name);
+      outcome != Outcome::Ok || options.lastPhase < Phase::Plan)
+    return outcome;
   FailureOr<Plan> plan = buildPlan(module);
   if (failed(plan))
     return Outcome::Internal;
-  std::string json = llvm::formatv("{0:2}", planToJSON(*plan)).str() + "\n";
-  if (Outcome outcome = dump(Phase::Plan, "json", json); outcome != Outcome::Ok)
+  made.plan = std::move(*plan);
+  auto json = [&] {
+    return llvm::formatv("{0:2}", planToJSON(made.plan)).str() + "\n";
+  };
+  if (Outcome outcome = dumpFor(made.name, Phase::Plan, "json", json);
+      outcome != Outcome::Ok)
     return outcome;
   if (options.printMemoryPlan) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    if (llvm::Error error = printMemoryPlan(*plan, options.capacities, os))
+    if (llvm::Error error = printMemoryPlan(made.plan, options.capacities, os))
       return fail(llvm::toString(std::move(error)));
     llvm::outs() << text;
     return Outcome::Ok;
   }
   if (options.lastPhase == Phase::Plan)
-    return write(json);
-  return makeCode(module, *plan);
+    return write(json());
+  return made.name == "cpu" ? makeCodeForCPU(module, made)
+                            : makeCodeForCUDA(module, made);
 }
 
 /// The symbols of all kernels; the plan has one per program.
@@ -244,8 +305,20 @@ static SmallVector<StringRef> kernelSymbols(const Plan &plan) {
   return symbols;
 }
 
-Outcome Compiler::makeCode(ModuleOp module, Plan &plan) {
-  std::vector<ArtefactCode> code;
+/// Runs a code generator, whose failure is ours.
+Outcome Compiler::generate(ModuleOp module,
+                           llvm::function_ref<LogicalResult()> run) {
+  LogicalResult result = failure();
+  bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
+      [&] { result = run(); }, /*RequestedStackSize=*/64 << 20);
+  if (survived && succeeded(result))
+    return Outcome::Ok;
+  return internalError(phaseInfo(Phase::Target), module, "builtin.module()",
+                       survived ? "a tile program was refused"
+                                : "the compiler crashed");
+}
+
+Outcome Compiler::makeCodeForCPU(ModuleOp module, ArtefactTarget &made) {
   std::string assembly;
   for (StringRef name : options.cpuLevels) {
     TimingScope levelTiming = timing.nest(("code for " + name).str());
@@ -255,32 +328,56 @@ Outcome Compiler::makeCode(ModuleOp module, Plan &plan) {
       codeOptions.assembly = &assembly;
     assembly.clear();
     FailureOr<cpu::CompiledCode> compiled = failure();
-    bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
-        [&] {
-          compiled = cpu::compile(module, kernelSymbols(plan),
-                                  *cpu::levelNamed(name), codeOptions);
-        },
-        /*RequestedStackSize=*/64 << 20);
-    if (!survived || failed(compiled))
-      return internalError(phaseInfo(Phase::Target), module, "builtin.module()",
-                           survived ? "a tile program was refused"
-                                    : "the compiler crashed");
+    Outcome outcome = generate(module, [&] {
+      compiled = cpu::compile(module, kernelSymbols(made.plan),
+                              *cpu::levelNamed(name), codeOptions);
+      return LogicalResult(compiled);
+    });
+    if (outcome != Outcome::Ok)
+      return outcome;
     // A kernel has one scratch size in the plan, which must do for any level.
-    for (auto [kernel, made] : llvm::zip_equal(plan.kernels, compiled->kernels))
-      kernel.scratch = std::max<uint64_t>(kernel.scratch, made.scratchBytes);
+    for (auto [kernel, code] :
+         llvm::zip_equal(made.plan.kernels, compiled->kernels))
+      kernel.scratch = std::max<uint64_t>(kernel.scratch, code.scratchBytes);
     if (Outcome outcome = dump(Phase::Target, (name + ".s").str(), assembly);
         outcome != Outcome::Ok)
       return outcome;
-    code.push_back({name.str(), std::move(compiled->elf)});
+    made.code.push_back({"code", name.str(), std::move(compiled->elf)});
   }
-  if (options.lastPhase == Phase::Target)
-    return write(assembly);
+  return options.lastPhase == Phase::Target ? write(assembly) : Outcome::Ok;
+}
 
+Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
+  StringRef chip = StringRef(made.name).split(':').second;
+  TimingScope chipTiming = timing.nest(("code for " + chip).str());
+  FailureOr<nvptx::CompiledPtx> compiled = failure();
+  Outcome outcome = generate(module, [&] {
+    compiled = nvptx::compile(module, kernelSymbols(made.plan), chip);
+    return LogicalResult(compiled);
+  });
+  if (outcome != Outcome::Ok)
+    return outcome;
+  for (auto [kernel, code] :
+       llvm::zip_equal(made.plan.kernels, compiled->kernels)) {
+    kernel.scratch = code.sharedBytes;
+    kernel.threads = nvptx::kThreads;
+  }
+  if (Outcome outcome =
+          dump(Phase::Target, (chip + ".ptx").str(), compiled->ptx);
+      outcome != Outcome::Ok)
+    return outcome;
+  if (options.lastPhase == Phase::Target)
+    return write(compiled->ptx);
+  made.code.push_back({"ptx", chip.str(), std::move(compiled->ptx)});
+  return Outcome::Ok;
+}
+
+Outcome Compiler::writeArtefact(ModuleOp module,
+                                ArrayRef<ArtefactTarget> targets) {
   FailureOr<ModelTables> tables = getModelTables(module);
   if (failed(tables))
     return Outcome::BadInput;
-  llvm::Expected<std::string> bytes =
-      assembleArtefact(spec, *tables, plan, code);
+  llvm::Expected<std::string> bytes = assembleArtefact(spec, *tables, targets);
   if (!bytes)
     return fail(llvm::toString(bytes.takeError()));
   return write(*bytes);

@@ -117,11 +117,17 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
   json::Array parallel;
   for (bool dim : kernel.parallel)
     parallel.push_back(dim);
-  return json::Object{{"symbol", kernel.symbol},
+  json::Object object{{"symbol", kernel.symbol},
                       {"name", kernel.name},
-                      {"scratch", kernel.scratch},
                       {"grid", exprsToJSON(kernel.grid)},
                       {"parallel", std::move(parallel)}};
+  if (kernel.threads == 0) {
+    object["scratch"] = kernel.scratch;
+  } else {
+    object["shared"] = kernel.scratch;
+    object["threads"] = kernel.threads;
+  }
+  return object;
 }
 
 static json::Value bufferToJSON(const PlanBuffer &buffer) {

@@ -13,15 +13,14 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// Calls of at most this many rows are decoding steps, where reading the matrix
-/// is all that costs.
-static constexpr int64_t fewRows = tile::ProductShape::kFewRows;
-static const int64_t manyRows = tile::ProductShape().rowTile;
-
-static tile::ProductShape shapeOf(ProductOp op) {
+static tile::ProductShape shapeOf(ProductOp op, const TargetTraits &target) {
   auto a = cast<RankedTensorType>(op.getA().getType());
   auto c = cast<RankedTensorType>(op.getResult().getType());
   tile::ProductShape shape;
+  shape.rowTile = target.productRows;
+  shape.columnTile = target.productColumns;
+  shape.depthTile = target.productDepth;
+  shape.tailRows = target.productTail;
   shape.rows = c.getDimSize(0);
   shape.columns = c.getDimSize(1);
   unsigned depthDim = op.getTransposeA() ? 0 : 1;
@@ -47,7 +46,9 @@ static bool isDecoded(Operation *op) {
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
-  tile::ProductShape shape = shapeOf(op);
+  tile::ProductShape shape = shapeOf(op, scheduler.target);
+  const int64_t fewRows = scheduler.target.fewRows,
+                manyRows = scheduler.target.productRows;
   Location loc = op.getLoc();
   OpBuilder builder(op);
   auto launch = [&](OpBuilder &builder, StringRef variant, int64_t rowTile) {
@@ -89,7 +90,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
 
 Value hybrid::scheduleAccumulated(Scheduler &scheduler, ProductOp op,
                                   OpBuilder &builder, Value sum) {
-  tile::ProductShape shape = shapeOf(op);
+  tile::ProductShape shape = shapeOf(op, scheduler.target);
   shape.accumulate = true;
   tile::ProgramOp program = scheduler.programs.get(
       op, "accumulate", [&](OpBuilder &programs, ModuleOp) {

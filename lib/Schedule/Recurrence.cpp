@@ -12,20 +12,6 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// Segments of at most this many tokens go token by token: a chunk's matrix
-/// products would be mostly padding.
-static constexpr int64_t longestStep = 16;
-
-/// Tokens per chunk on the CPU. What a token costs inside a chunk grows with
-/// its length, what it costs through the state does not; 16 rows are enough for
-/// the products with the state to be efficient. The adjoint also writes the
-/// state of every chunk to memory, half as often with 32.
-/// (docs/rationale/recurrence.md)
-static int64_t chunkOnCPU(const tile::RecurrenceShape &shape, bool isAdjoint) {
-  bool perChannel = shape.decay == tile::RecurrenceDecay::PerChannel;
-  return isAdjoint && !perChannel ? 32 : 16;
-}
-
 template <typename Op> static tile::RecurrenceShape shapeOf(Op op) {
   tile::RecurrenceShape shape;
   auto q = cast<RankedTensorType>(op.getQ().getType());
@@ -69,8 +55,9 @@ static Value restoreState(OpBuilder &builder, Location loc, Value state,
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
+  const int64_t longestStep = scheduler.target.longestStep;
   tile::RecurrenceShape shape = shapeOf(op);
-  shape.chunk = chunkOnCPU(shape, /*isAdjoint=*/false);
+  shape.chunk = scheduler.target.chunk(shape, /*isAdjoint=*/false);
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   Location loc = op.getLoc();
@@ -134,7 +121,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
   shape.hasFinalCotangent = static_cast<bool>(op.getDfinal());
-  shape.chunk = chunkOnCPU(shape, /*isAdjoint=*/true);
+  shape.chunk = scheduler.target.chunk(shape, /*isAdjoint=*/true);
   if (failed(shape.verifyAdjoint([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);

@@ -82,7 +82,8 @@ static FailureOr<tile::ProgramOp> rowwiseProgram(Scheduler &scheduler,
   tile::ProgramOp program = scheduler.programs.get(
       op, inPlace ? "in_place" : "rows",
       [&](OpBuilder &programs, ModuleOp) -> tile::ProgramOp {
-        FailureOr<tile::ProgramOp> built = tile::buildRowwise(programs, op);
+        FailureOr<tile::ProgramOp> built =
+            tile::buildRowwise(programs, op, scheduler.target.rowwiseElements);
         if (failed(built))
           return {};
         if (inPlace) {
@@ -235,8 +236,11 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, LastRowsOp op) {
   });
 }
 
-static tile::CrossEntropyShape crossEntropyShape(Value logits) {
+static tile::CrossEntropyShape crossEntropyShape(Value logits,
+                                                 const TargetTraits &target) {
   tile::CrossEntropyShape shape;
+  shape.rowTile = target.lossRows;
+  shape.columnTile = target.lossColumns;
   shape.vocab = cast<RankedTensorType>(logits.getType()).getDimSize(1);
   return shape;
 }
@@ -245,8 +249,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyOp op) {
   scheduler.chose(op, "HYB-S507", "online log-sum-exp",
                   "one pass over the logits");
   return replaceByLaunch(scheduler, op, "forward", [&](OpBuilder &programs) {
-    return tile::buildCrossEntropy(programs, op.getLoc(),
-                                   crossEntropyShape(op.getLogits()));
+    return tile::buildCrossEntropy(
+        programs, op.getLoc(),
+        crossEntropyShape(op.getLogits(), scheduler.target));
   });
 }
 
@@ -259,7 +264,8 @@ bool hybrid::isGradientOfSum(Operation *op) {
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op) {
-  tile::CrossEntropyShape shape = crossEntropyShape(op.getLogits());
+  tile::CrossEntropyShape shape =
+      crossEntropyShape(op.getLogits(), scheduler.target);
   SmallVector<Value> inputs{op.getLogits(), op.getLabels(), op.getWeights()};
   if (op.getDloss() && !isGradientOfSum(op.getDloss().getDefiningOp())) {
     shape.hasLossGradient = true;

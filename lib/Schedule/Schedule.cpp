@@ -25,8 +25,7 @@ using namespace mlir;
 using namespace hybrid;
 
 /// Dispatches on the class of `op`; views stay as they are.
-static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
-                                 StringRef target) {
+static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp,
             func::ReturnOp>([](auto) { return success(); })
@@ -48,7 +47,8 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op,
         if (isa<RowwiseOp, RowwiseOpInterface>(other))
           return scheduleRowwise(scheduler, other);
         return other->emitOpError("has no strategy for target '")
-               << target << "'; schedule knows graph operations alone";
+               << scheduler.target.name
+               << "'; schedule knows graph operations alone";
       });
 }
 
@@ -66,12 +66,17 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
   using HybridScheduleBase::HybridScheduleBase;
 
   void runOnOperation() override {
-    if (target != "cpu") {
-      getOperation().emitError("target '")
-          << target << "' has no strategies; this hybridc has: cpu";
+    const TargetTraits *traits = lookupTarget(target);
+    if (!traits) {
+      InFlightDiagnostic error = getOperation().emitError("target '")
+                                 << target
+                                 << "' has no strategies; this hybridc has: ";
+      llvm::interleaveComma(
+          targetTraits(), error,
+          [&](const TargetTraits &known) { error << known.name; });
       return signalPassFailure();
     }
-    Scheduler scheduler(getOperation());
+    Scheduler scheduler(getOperation(), *traits);
     bool isTrained = false;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto entry = function->getAttrOfType<StringAttr>("hybrid.entry");
@@ -94,7 +99,7 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
     // Strategies replace the operation they are given and may look at its
     // users, which are scheduled after it.
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
-      if (failed(scheduleAny(scheduler, &op, target)))
+      if (failed(scheduleAny(scheduler, &op)))
         return failure();
     eraseUnused(function);
     relaxStrides(function, scheduler.programs);

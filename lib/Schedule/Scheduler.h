@@ -9,6 +9,7 @@
 #define HYBRID_LIB_SCHEDULE_SCHEDULER_H
 
 #include "ProgramTable.h"
+#include "TargetTraits.h"
 #include "hybrid/Hybrid/GraphShapes.h"
 #include "hybrid/Hybrid/HybridOps.h"
 #include "mlir/IR/Remarks.h"
@@ -18,7 +19,8 @@ namespace hybrid {
 /// What strategies share while one module is scheduled.
 class Scheduler {
 public:
-  explicit Scheduler(mlir::ModuleOp module) : programs(module) {}
+  Scheduler(mlir::ModuleOp module, const TargetTraits &target)
+      : target(target), programs(module) {}
 
   /// A launch of `program`, which must not be null.
   DispatchOp dispatch(mlir::OpBuilder &builder, mlir::Location loc,
@@ -41,6 +43,7 @@ public:
   void chose(mlir::Operation *op, llvm::StringLiteral id,
              const llvm::Twine &strategy, const llvm::Twine &reason);
 
+  const TargetTraits &target;
   ProgramTable programs;
   unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0;
 };

@@ -12,12 +12,11 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// With fewer heads than this a decoding step of a few rows would leave
-/// processors idle, so the keys of a long cache are split as well.
-static constexpr int64_t headsEnough = 4, splitRows = 4, splitContext = 2048;
-
-template <typename Op> static tile::SoftmaxShape shapeOf(Op op) {
+template <typename Op>
+static tile::SoftmaxShape shapeOf(Op op, const TargetTraits &target) {
   tile::SoftmaxShape shape;
+  shape.queryTile = target.queryTile;
+  shape.keyTile = target.keyTile;
   auto q = cast<RankedTensorType>(op.getQ().getType());
   auto k = cast<RankedTensorType>(op.getK().getType());
   auto v = cast<RankedTensorType>(op.getV().getType());
@@ -37,7 +36,7 @@ static std::string tilesOf(const tile::SoftmaxShape &shape) {
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
-  tile::SoftmaxShape shape = shapeOf(op);
+  tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
   OpBuilder builder(op);
   tile::ProgramOp program =
       scheduler.programs.get(op, "forward", [&](OpBuilder &programs, ModuleOp) {
@@ -55,7 +54,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
-  tile::SoftmaxShape shape = shapeOf(op);
+  tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
   OpBuilder builder(op);
   tile::ProgramOp program = scheduler.programs.get(
       op, "backward", [&](OpBuilder &programs, ModuleOp) {
@@ -77,7 +76,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
 /// Appends the new keys and values, then attends over the cache, whole or in
 /// `splits` ranges of keys that are combined.
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
-  tile::SoftmaxShape shape = shapeOf(op);
+  tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
+  const TargetTraits &target = scheduler.target;
   Location loc = op.getLoc();
   MLIRContext *context = op.getContext();
 
@@ -108,7 +108,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
         op.getO().getType());
     return SmallVector<Value>(dispatch->getResults());
   };
-  if (shape.heads >= headsEnough) {
+  if (shape.heads >= target.headsEnough) {
     scheduler.chose(op, "HYB-S103", tilesOf(shape) + " over the cache",
                     Twine(shape.heads) + " heads keep the processors busy");
     op.getO().replaceAllUsesWith(whole(builder).front());
@@ -116,7 +116,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
     return success();
   }
 
-  shape.splits = headsEnough;
+  shape.splits = target.splits;
   auto split = [&](OpBuilder &builder) {
     tile::ProgramOp splitProgram =
         scheduler.programs.get(op, "split", [&](OpBuilder &programs, ModuleOp) {
@@ -139,9 +139,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
     return SmallVector<Value>(combined->getResults());
   };
   scheduler.chose(op, "HYB-S104",
-                  "up to " + Twine(splitRows) + " rows keys in " +
+                  "up to " + Twine(target.splitRows) + " rows keys in " +
                       Twine(shape.splits) + " ranges from a context of " +
-                      Twine(splitContext) + ", else " + tilesOf(shape),
+                      Twine(target.splitContext) + ", else " + tilesOf(shape),
                   Twine(shape.heads) + " heads alone leave processors idle");
   // The caches are replaced above; what is left to choose is the output.
   Type type = op.getO().getType();
@@ -149,10 +149,10 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
   AffineExpr capacity = getSymbolExpr(CallSymbol::context, context);
   auto fewRows = [&](OpBuilder &builder) {
     return SmallVector<Value>(scheduler.either(
-        builder, loc, type, capacity - splitContext, split, whole));
+        builder, loc, type, capacity - target.splitContext, split, whole));
   };
-  ValueRange o =
-      scheduler.either(builder, loc, type, splitRows - rows, fewRows, whole);
+  ValueRange o = scheduler.either(builder, loc, type, target.splitRows - rows,
+                                  fewRows, whole);
   op.getO().replaceAllUsesWith(o.front());
   op.erase();
   return success();

@@ -47,6 +47,7 @@ LogicalResult hybrid::addUpdate(Scheduler &scheduler, ModuleOp module) {
     return failure();
   ParameterLayout layout(tables->params);
   tile::OptimiserShape shape;
+  shape.block = scheduler.target.optimiserBlock;
   shape.elements = layout.elements;
   shape.decayElements = layout.decayElements;
 

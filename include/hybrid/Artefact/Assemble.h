@@ -14,17 +14,28 @@
 
 namespace hybrid {
 
-/// Code of one level of a target, as `code` section.
-struct ArtefactCode {
-  std::string level;
-  std::string elf;
+/// The plan and the code of one target.
+struct ArtefactTarget {
+  /// `cpu`, or `cuda:` and a chip.
+  std::string name;
+  Plan plan;
+  /// Kind `code` named by the level of the CPU, `ptx` and `cubin` named by the
+  /// chip.
+  std::vector<ArtefactSection> code;
+
+  /// What its plan is named by in the container.
+  llvm::StringRef planName() const {
+    return llvm::StringRef(name).rsplit(':').second.empty()
+               ? llvm::StringRef(name)
+               : llvm::StringRef(name).rsplit(':').second;
+  }
 };
 
-/// The bytes of an artefact for the CPU. `spec` is the text that was compiled.
-llvm::Expected<std::string> assembleArtefact(llvm::StringRef spec,
-                                             const ModelTables &tables,
-                                             const Plan &plan,
-                                             llvm::ArrayRef<ArtefactCode> code);
+/// The bytes of an artefact for some targets. `spec` is the text that was
+/// compiled; parameters and states are the same for every target.
+llvm::Expected<std::string>
+assembleArtefact(llvm::StringRef spec, const ModelTables &tables,
+                 llvm::ArrayRef<ArtefactTarget> targets);
 
 } // namespace hybrid
 

@@ -8,6 +8,7 @@
 #ifndef HYBRID_DRIVER_COMPILE_H
 #define HYBRID_DRIVER_COMPILE_H
 
+#include "hybrid/Artefact/Assemble.h"
 #include "hybrid/Driver/Phases.h"
 #include "hybrid/Plan/MemoryPlan.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -58,16 +59,28 @@ public:
 
 private:
   Outcome checkTargets();
-  Outcome runPhase(Phase phase, mlir::ModuleOp module);
+  bool isOfOneTarget() const;
+  Outcome runPhase(Phase phase, mlir::ModuleOp module, llvm::StringRef target);
+  Outcome runPhases(Phase begin, Phase end, mlir::ModuleOp module,
+                    llvm::StringRef target);
   Outcome dump(Phase phase, llvm::StringRef suffix, llvm::StringRef text);
+  Outcome dumpFor(llvm::StringRef target, Phase phase, llvm::StringRef suffix,
+                  llvm::function_ref<std::string()> text);
   Outcome write(llvm::StringRef bytes);
-  Outcome finish(mlir::ModuleOp module);
-  Outcome makeCode(mlir::ModuleOp module, Plan &plan);
+  Outcome compileFor(mlir::ModuleOp module, ArtefactTarget &made);
+  Outcome generate(mlir::ModuleOp module,
+                   llvm::function_ref<mlir::LogicalResult()> run);
+  Outcome makeCodeForCPU(mlir::ModuleOp module, ArtefactTarget &made);
+  Outcome makeCodeForCUDA(mlir::ModuleOp module, ArtefactTarget &made);
+  Outcome writeArtefact(mlir::ModuleOp module,
+                        llvm::ArrayRef<ArtefactTarget> targets);
 
   mlir::MLIRContext &context;
   const CompileOptions &options;
   mlir::TimingScope &timing;
   std::string spec;
+  /// Of the input, which may be a spec or what a spec becomes.
+  Phase firstPhase = Phase::Spec;
 };
 
 /// Writes `module` and the pipeline that failed on it to a file in the folder

@@ -93,8 +93,11 @@ struct PlanKernel {
   std::string symbol;
   /// For people, and to pick kernels by in a trace.
   std::string name;
-  /// Bytes of scratch memory a task needs; the target's code generation knows.
+  /// Bytes of scratch memory a task needs, on a GPU of a block's dynamic shared
+  /// memory; the target's code generation knows.
   uint64_t scratch = 0;
+  /// Of a block; 0 where a task is one thread's.
+  uint64_t threads = 0;
   llvm::SmallVector<mlir::AffineExpr, 4> grid;
   llvm::SmallVector<bool, 4> parallel;
 };

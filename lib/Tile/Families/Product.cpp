@@ -12,9 +12,6 @@
 using namespace mlir;
 using namespace hybrid::tile;
 
-/// Rows of the pieces that what is left of a stream is taken in.
-static constexpr int64_t kTailRows = 16;
-
 /// The largest tile that divides a static size evenly and is not small, at best
 /// in whole register blocks (64 columns on the widest machine); else `most`:
 /// then the last tile is cut by a limit.
@@ -190,7 +187,8 @@ ProgramOp Product::emit() {
   n.base = b.mul(b.id(s.grouped ? 2 : 1), b.idx(n.tile));
   if (n.isRagged())
     n.limit = b.idx(n.size);
-  if (!ShapedType::isDynamic(m.size) || rowTile <= kTailRows) {
+  if (!ShapedType::isDynamic(m.size) || s.tailRows == 0 ||
+      rowTile <= s.tailRows) {
     // Of a short segment there may be no such tile.
     if (s.grouped)
       b.when(b.lt(m.base, m.limit), [&] { emitTile(); });
@@ -205,8 +203,8 @@ ProgramOp Product::emit() {
   });
   b.when(b.gt(end, last), [&] {
     m.limit = last;
-    m.tile = kTailRows;
-    b.loop(first, last, kTailRows, {}, [&](Value row, ValueRange) {
+    m.tile = s.tailRows;
+    b.loop(first, last, s.tailRows, {}, [&](Value row, ValueRange) {
       m.base = row;
       emitTile();
       return KernelBuilder::Values{};

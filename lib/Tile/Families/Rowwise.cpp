@@ -14,10 +14,6 @@ using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::tile;
 
-/// Elements of the widest tile of a block: 32 KiB, so that a few tiles stay in
-/// the first-level cache of a core.
-static constexpr int64_t kBlockElements = 8192;
-
 //===----------------------------------------------------------------------===//
 // RowwiseEmitter
 //===----------------------------------------------------------------------===//
@@ -84,12 +80,12 @@ namespace {
 /// What is emitted: the operations of a region, or one operation by itself.
 class RowwiseProgram {
 public:
-  explicit RowwiseProgram(Operation *op);
+  RowwiseProgram(Operation *op, int64_t blockElements);
   LogicalResult check();
   ProgramOp build(OpBuilder &builder);
 
 private:
-  int64_t chooseBlockRows() const;
+  int64_t chooseBlockRows(int64_t blockElements) const;
   SmallVector<Type> viewTypes(MLIRContext *context) const;
   void loadOperands(RowwiseEmitter &e, Value firstRow, Value numRows);
   void emit(RowwiseEmitter &e);
@@ -102,7 +98,7 @@ private:
 };
 } // namespace
 
-RowwiseProgram::RowwiseProgram(Operation *op) : op(op) {
+RowwiseProgram::RowwiseProgram(Operation *op, int64_t blockElements) : op(op) {
   if (auto region = dyn_cast<RowwiseOp>(op)) {
     Block &inside = region.getBody().front();
     for (Operation &inner : inside.without_terminator())
@@ -115,10 +111,10 @@ RowwiseProgram::RowwiseProgram(Operation *op) : op(op) {
     llvm::append_range(results, op->getResults());
   }
   block.rowType = cast<RankedTensorType>(results.front().getType());
-  block.rows = chooseBlockRows();
+  block.rows = chooseBlockRows(blockElements);
 }
 
-int64_t RowwiseProgram::chooseBlockRows() const {
+int64_t RowwiseProgram::chooseBlockRows(int64_t blockElements) const {
   int64_t widest = 1;
   auto widen = [&](Type type) {
     if (!block.hasRows(type))
@@ -130,7 +126,7 @@ int64_t RowwiseProgram::chooseBlockRows() const {
   };
   llvm::for_each(operands, [&](Value v) { widen(v.getType()); });
   llvm::for_each(results, [&](Value v) { widen(v.getType()); });
-  int64_t rows = std::clamp<int64_t>(kBlockElements / widest, 1, 64);
+  int64_t rows = std::clamp<int64_t>(blockElements / widest, 1, 64);
   // A power of two: blocks of a contiguous buffer then start aligned.
   rows = int64_t(1) << llvm::Log2_64(rows);
   int64_t all = block.rowType.getDimSize(0);
@@ -230,8 +226,9 @@ ProgramOp RowwiseProgram::build(OpBuilder &builder) {
 }
 
 FailureOr<ProgramOp> hybrid::tile::buildRowwise(OpBuilder &builder,
-                                                Operation *op) {
-  RowwiseProgram program(op);
+                                                Operation *op,
+                                                int64_t blockElements) {
+  RowwiseProgram program(op, blockElements);
   if (failed(program.check()))
     return failure();
   return program.build(builder);

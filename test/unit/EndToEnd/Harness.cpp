@@ -87,8 +87,8 @@ void CompiledModel::compile(StringRef spec, StringRef level) {
     return;
   for (auto [kernel, made] : llvm::zip_equal(plan.kernels, code->kernels))
     kernel.scratch = made.scratchBytes;
-  llvm::Expected<std::string> bytes = assembleArtefact(
-      spec, *tables, plan, ArtefactCode{level.str(), code->elf});
+  ArtefactTarget target{"cpu", plan, {{"code", level.str(), code->elf}}};
+  llvm::Expected<std::string> bytes = assembleArtefact(spec, *tables, target);
   if (bytes)
     artefact = std::move(*bytes);
   else

@@ -65,7 +65,7 @@ TEST_F(ProductTest, GradientOfWeightsIsAddedTo) {
 
 TEST_F(ProductTest, FewRows) {
   ProductShape s{kStream, 20, 32, false, true};
-  s.rowTile = ProductShape::kFewRows;
+  s.rowTile = 4;
   for (int64_t stream : {1, 4, 6})
     check(s, stream);
 }

@@ -26,15 +26,17 @@ struct ProductShape {
   /// What the dynamic size is, for the grid; null means the tokens.
   mlir::AffineExpr dynamicSize = {};
   /// Tiles of b stay in a first-level cache; each is brought there once per
-  /// `rowTile` rows. With `kFewRows` it is used where it lies, which is what a
+  /// `rowTile` rows. With few rows it is used where it lies, which is what a
   /// step of decoding wants.
   int64_t rowTile = 128, columnTile = 128, depthTile = 128;
-  static constexpr int64_t kFewRows = 4;
+  /// Rows of the pieces that what is left of a stream is taken in; 0 computes
+  /// the last tile whole.
+  int64_t tailRows = 16;
 };
 
 /// Views: a, b, with groups the segment table and token segments, c. One point
-/// per tile of c; the rows left at the end are taken a few at a time, so that a
-/// short stream costs little. The sum over k is in ascending order.
+/// per tile of c; the rows left at the end may be taken a few at a time, so
+/// that a short stream costs little. The sum over k is in ascending order.
 ProgramOp buildProduct(mlir::OpBuilder &builder, mlir::Location loc,
                        const ProductShape &shape);
 

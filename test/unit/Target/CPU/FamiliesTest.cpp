@@ -297,6 +297,6 @@ TEST_F(ProductKernelTest, GradientOfWeights) {
 
 TEST_F(ProductKernelTest, FewRows) {
   ProductShape s{kStream, 132, 72, false, true};
-  s.rowTile = ProductShape::kFewRows;
+  s.rowTile = 4;
   check(s, 6);
 }

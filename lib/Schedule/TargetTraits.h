@@ -1,0 +1,64 @@
+//===- TargetTraits.h - what strategies know of a target -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_SCHEDULE_TARGETTRAITS_H
+#define HYBRID_LIB_SCHEDULE_TARGETTRAITS_H
+
+#include "hybrid/Tile/Families/Recurrence.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace hybrid {
+
+/// Sizes that the strategies of a target use. Which algorithm an operation gets
+/// depends on these numbers alone, so a target is a row of a table.
+struct TargetTraits {
+  llvm::StringLiteral name;
+
+  /// Tiles of a product. The rows left at the end of a stream are taken in
+  /// pieces of `productTail`; 0 computes the last tile whole.
+  int64_t productRows, productColumns, productDepth, productTail;
+  /// Calls of at most this many rows are decoding steps, where reading the
+  /// matrix is all that costs.
+  int64_t fewRows;
+
+  int64_t queryTile, keyTile;
+  /// With fewer heads than this a decoding step of at most `splitRows` rows
+  /// would leave processors idle, so the keys of a cache of `splitContext`
+  /// tokens or more are split into `splits` ranges.
+  int64_t headsEnough, splitRows, splitContext, splits;
+
+  /// Tokens per chunk of a recurrence: forward, backward, and both with a decay
+  /// per channel.
+  int64_t chunkForward, chunkBackward, chunkPerChannel;
+  /// Segments of at most this many tokens go token by token: a chunk's matrix
+  /// products would be mostly padding.
+  int64_t longestStep;
+
+  /// Elements of the widest tile of a row-wise block.
+  int64_t rowwiseElements;
+  /// Tiles of the loss head.
+  int64_t lossRows, lossColumns;
+  /// Parameters per task of the optimiser.
+  int64_t optimiserBlock;
+
+  int64_t chunk(const tile::RecurrenceShape &shape, bool isAdjoint) const {
+    if (shape.decay == tile::RecurrenceDecay::PerChannel)
+      return chunkPerChannel;
+    return isAdjoint ? chunkBackward : chunkForward;
+  }
+};
+
+/// All targets that have strategies.
+llvm::ArrayRef<TargetTraits> targetTraits();
+
+/// The row of the table, or null.
+const TargetTraits *lookupTarget(llvm::StringRef name);
+
+} // namespace hybrid
+
+#endif // HYBRID_LIB_SCHEDULE_TARGETTRAITS_H
