@@ -14,6 +14,7 @@
 #include "hybrid/Target/NVPTX/Compile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -347,6 +348,32 @@ Outcome Compiler::makeCodeForCPU(ModuleOp module, ArtefactTarget &made) {
   return options.lastPhase == Phase::Target ? write(assembly) : Outcome::Ok;
 }
 
+/// Remarks on what the assembler gave each kernel, and on what makes one slow.
+static void remarkResources(ModuleOp module, const nvptx::AssembledCode &code) {
+  using remark::RemarkOpts;
+  SymbolTable programs(module);
+  for (const nvptx::KernelResources &kernel : code.kernels) {
+    Operation *program = programs.lookup(kernel.symbol);
+    Location loc = program ? program->getLoc() : module.getLoc();
+    auto say = [&](remark::detail::InFlightRemark remark, const Twine &text) {
+      if (remark)
+        remark << (kernel.symbol + ": " + text).str();
+    };
+    auto options = [](StringRef id) {
+      return RemarkOpts::name(id).category("target");
+    };
+    say(remark::analysis(loc, options("HYB-T101")),
+        Twine(kernel.registers) + " registers, " + Twine(kernel.stack) +
+            " bytes of local memory");
+    if (kernel.spillStores + kernel.spillLoads > 0)
+      say(remark::missed(loc, options("HYB-T102")),
+          Twine(kernel.spillStores) + " bytes of spill stores, " +
+              Twine(kernel.spillLoads) + " of loads");
+    for (const std::string &notice : kernel.notices)
+      say(remark::missed(loc, options("HYB-T103")), notice);
+  }
+}
+
 Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   StringRef chip = StringRef(made.name).split(':').second;
   TimingScope chipTiming = timing.nest(("code for " + chip).str());
@@ -360,7 +387,7 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   for (auto [kernel, code] :
        llvm::zip_equal(made.plan.kernels, compiled->kernels)) {
     kernel.scratch = code.sharedBytes;
-    kernel.threads = nvptx::kThreads;
+    kernel.threads = code.threads;
   }
   if (Outcome outcome =
           dump(Phase::Target, (chip + ".ptx").str(), compiled->ptx);
@@ -368,6 +395,18 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
     return outcome;
   if (options.lastPhase == Phase::Target)
     return write(compiled->ptx);
+  if (!nvptx::findAssembler().empty()) {
+    FailureOr<nvptx::AssembledCode> assembled =
+        nvptx::assemble(module.getLoc(), compiled->ptx, chip);
+    if (failed(assembled))
+      return Outcome::Internal;
+    remarkResources(module, *assembled);
+    made.code.push_back({"cubin", chip.str(), std::move(assembled->cubin)});
+  } else {
+    emitWarning(module.getLoc())
+        << "no ptxas is found in PATH, CUDA_HOME or /usr/local/cuda*; the "
+           "artefact holds PTX, which the driver assembles when it is loaded";
+  }
   made.code.push_back({"ptx", chip.str(), std::move(compiled->ptx)});
   return Outcome::Ok;
 }
