@@ -14,7 +14,7 @@ static constexpr PhaseInfo table[] = {
     {Phase::Stack, "stack", "every layer and head group explicit",
      "hybrid-expand-stack"},
     {Phase::Graph, "graph", "one function on tensors per entry point",
-     "hybrid-build-graph"},
+     "hybrid-build-graph,hybrid-merge-attention"},
     {Phase::Grad, "grad", "with the backward function", "hybrid-differentiate"},
     {Phase::Fuse, "fuse", "neighbours joined into row-wise regions",
      "hybrid-fuse-rowwise"},

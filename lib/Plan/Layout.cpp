@@ -33,27 +33,41 @@ Layout Layout::contiguous(RankedTensorType type) {
   return layout;
 }
 
-/// Whether the dims in [begin, end) step evenly, as one dim of their product.
-static bool isEven(const Layout &layout, size_t begin, size_t end) {
-  for (size_t dim = begin; dim + 1 < end; ++dim)
-    if (layout.strides[dim] != layout.strides[dim + 1] * layout.sizes[dim + 1])
+/// The dims of these sizes that hold more than one element; where the others
+/// begin says nothing about where elements lie.
+static SmallVector<unsigned> dimsThatStep(ArrayRef<AffineExpr> sizes) {
+  SmallVector<unsigned> dims;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (auto constant = dyn_cast<AffineConstantExpr>(size);
+        !constant || constant.getValue() != 1)
+      dims.push_back(dim);
+  return dims;
+}
+
+/// Whether these dims step evenly, as one dim of their product.
+static bool isEven(const Layout &layout, ArrayRef<unsigned> dims) {
+  for (size_t i = 0; i + 1 < dims.size(); ++i)
+    if (layout.strides[dims[i]] !=
+        layout.strides[dims[i + 1]] * layout.sizes[dims[i + 1]])
       return false;
   return true;
 }
 
 std::optional<Layout> Layout::reshaped(RankedTensorType type) const {
-  MLIRContext *context = type.getContext();
   Layout result;
   result.offset = offset;
   llvm::append_range(result.sizes, getSizes(type).getResults());
   result.strides.resize(result.sizes.size());
+  SmallVector<unsigned> fromDims = dimsThatStep(sizes),
+                        toDims = dimsThatStep(result.sizes);
 
   // From the last dim on, take the shortest groups of dims on either side that
   // hold equally many elements; each group must step evenly.
-  size_t from = sizes.size(), to = result.sizes.size();
+  size_t from = fromDims.size(), to = toDims.size();
   while (from > 0 && to > 0) {
     size_t fromEnd = from, toEnd = to;
-    AffineExpr fromCount = sizes[--from], toCount = result.sizes[--to];
+    AffineExpr fromCount = sizes[fromDims[--from]],
+               toCount = result.sizes[toDims[--to]];
     while (fromCount != toCount) {
       auto fromConstant = dyn_cast<AffineConstantExpr>(fromCount);
       auto toConstant = dyn_cast<AffineConstantExpr>(toCount);
@@ -63,28 +77,26 @@ std::optional<Layout> Layout::reshaped(RankedTensorType type) const {
       if (growFrom ? from == 0 : to == 0)
         return std::nullopt;
       if (growFrom)
-        fromCount = sizes[--from] * fromCount;
+        fromCount = sizes[fromDims[--from]] * fromCount;
       else
-        toCount = result.sizes[--to] * toCount;
+        toCount = result.sizes[toDims[--to]] * toCount;
     }
-    if (!isEven(*this, from, fromEnd))
+    if (!isEven(*this, ArrayRef(fromDims).slice(from, fromEnd - from)))
       return std::nullopt;
-    AffineExpr stride = strides[fromEnd - 1];
-    for (size_t dim = toEnd; dim-- > to;) {
-      result.strides[dim] = stride;
-      stride = stride * result.sizes[dim];
+    AffineExpr stride = strides[fromDims[fromEnd - 1]];
+    for (size_t i = toEnd; i-- > to;) {
+      result.strides[toDims[i]] = stride;
+      stride = stride * result.sizes[toDims[i]];
     }
   }
-  // What is left on either side is of size 1.
-  AffineExpr one = getAffineConstantExpr(1, context);
-  for (AffineExpr size : ArrayRef(sizes).take_front(from))
-    if (size != one)
-      return std::nullopt;
-  for (size_t dim = 0; dim < to; ++dim) {
-    if (result.sizes[dim] != one)
-      return std::nullopt;
-    result.strides[dim] =
-        product(ArrayRef(result.sizes).drop_front(dim + 1), context);
+  if (from > 0 || to > 0)
+    return std::nullopt;
+  // A dim of size 1 steps over all that is behind it, as in a contiguous view.
+  AffineExpr step = getAffineConstantExpr(1, type.getContext());
+  for (size_t dim = result.sizes.size(); dim-- > 0;) {
+    if (!result.strides[dim])
+      result.strides[dim] = step;
+    step = result.strides[dim] * result.sizes[dim];
   }
   return result;
 }

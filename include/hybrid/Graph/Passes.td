@@ -53,4 +53,54 @@ def HybridBuildGraph : Pass<"hybrid-build-graph", "::mlir::ModuleOp"> {
   let dependentDialects = ["::hybrid::HybridDialect", "::mlir::func::FuncDialect"];
 }
 
+def HybridMergeAttention : Pass<"hybrid-merge-attention", "::mlir::ModuleOp"> {
+  let summary = "make neighbouring softmax head groups of a layer one attention";
+  let description = [{
+    Head groups whose outputs stand side by side and that differ in window and
+    sinks alone (and in whatever happens to q and k before: rotation, norms, the
+    log-n factor) become one `hybrid.attention` with an entry per head: one
+    launch instead of one per group, forward and backward, since
+    differentiation comes after. q, k and v are concatenations along the heads,
+    into whose parts the groups' projections write, and the output needs none any
+    more; nothing is copied.
+
+    Groups stay apart when they differ in head dim, value dim, query heads per
+    key head or scale, when another mixer stands between them, and when they read
+    a cache: one cache for all would keep every row for a group that sees a
+    window.
+
+    Remarks (category `graph`):
+
+    | id | says |
+    |---|---|
+    | `HYB-G101` | which head groups became one attention |
+    | `HYB-G201` | a head group keeps an attention of its own, and why |
+
+    It changes no numbers.
+
+    Before:
+
+    ```mlir
+    %o0, %lse0 = hybrid.attention %q0, %k0, %v0, %segments scale 0.25 windows [0] sinks [0] : ...
+    %0 = hybrid.reshape %o0 : tensor<?x1x16xf32> -> tensor<?x16xf32>
+    %o1, %lse1 = hybrid.attention %q1, %k1, %v1, %segments scale 0.25 windows [8] sinks [2] : ...
+    %1 = hybrid.reshape %o1 : tensor<?x1x16xf32> -> tensor<?x16xf32>
+    %2 = hybrid.concat %0, %1 dim 1 : (tensor<?x16xf32>, tensor<?x16xf32>) -> tensor<?x32xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %q = hybrid.concat %q0, %q1 dim 1 : (tensor<?x1x16xf32>, tensor<?x1x16xf32>) -> tensor<?x2x16xf32>
+    ...
+    %o, %lse = hybrid.attention %q, %k, %v, %segments scale 0.25 windows [0, 8] sinks [0, 2] : ...
+    %2 = hybrid.reshape %o : tensor<?x2x16xf32> -> tensor<?x32xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMerged", "merged", "Head groups that went into their neighbour">
+  ];
+  let dependentDialects = ["::hybrid::HybridDialect"];
+}
+
 #endif // HYBRID_GRAPH_PASSES_TD

@@ -53,14 +53,17 @@ CompiledModel::CompiledModel(StringRef spec, StringRef level)
     open(level);
 }
 
+static bool runPasses(ModuleOp module, StringRef pipeline) {
+  PassManager passes(module.getContext());
+  return succeeded(parsePassPipeline(pipeline, passes)) &&
+         succeeded(passes.run(module));
+}
+
 static bool runPhases(ModuleOp module, Phase from, Phase to) {
   for (const PhaseInfo &info : phases()) {
     std::string pipeline = phasePipeline(info.phase, "cpu");
-    if (info.phase < from || info.phase > to || pipeline.empty())
-      continue;
-    PassManager passes(module.getContext());
-    if (failed(parsePassPipeline(pipeline, passes)) ||
-        failed(passes.run(module)))
+    if (info.phase >= from && info.phase <= to && !pipeline.empty() &&
+        !runPasses(module, pipeline))
       return false;
   }
   return true;
@@ -70,8 +73,10 @@ void CompiledModel::compile(StringRef spec, StringRef level) {
   auto module = parseSourceString<ModuleOp>(spec, &mlirContext);
   if (!module || !runPhases(*module, Phase::Spec, Phase::Grad))
     return;
-  graph = module->clone();
-  if (!runPhases(*module, Phase::Fuse, Phase::Tile))
+  graph = parseSourceString<ModuleOp>(spec, &mlirContext);
+  if (!runPasses(*graph, "hybrid-expand-stack,hybrid-build-graph,"
+                         "hybrid-differentiate") ||
+      !runPhases(*module, Phase::Fuse, Phase::Tile))
     return;
   FailureOr<Plan> built = buildPlan(*module);
   FailureOr<ModelTables> tables = getModelTables(*module);

@@ -23,7 +23,8 @@
 namespace hybrid::test {
 
 /// A model that was compiled to an artefact in memory, opened by the runtime,
-/// and the graph it was compiled from, for the oracle.
+/// and the graph of its spec, for the oracle: as it is built, before any pass
+/// that makes it faster.
 class CompiledModel {
 public:
   /// Compiles `spec` for one level of the CPU. `module` is null after an error,

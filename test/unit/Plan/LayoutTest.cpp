@@ -76,6 +76,19 @@ TEST_F(LayoutTest, ReshapeWithDimsOfSizeOne) {
   EXPECT_EQ(*back, layout);
 }
 
+// One head of a wider row: the dim of size 1 has no bearing on what is even.
+TEST_F(LayoutTest, ReshapeOfOneHeadOfAWiderRow) {
+  Layout head = Layout::contiguous(type({dynamic, 4, 16})).sliced(1, 2, 1);
+  auto row = head.reshaped(type({dynamic, 16}));
+  ASSERT_TRUE(row);
+  EXPECT_EQ(values({row->offset}), (Values{32}));
+  EXPECT_EQ(values(row->strides), (Values{64, 1}));
+  auto back = row->reshaped(type({dynamic, 1, 16}));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(*back, head);
+  EXPECT_FALSE(head.reshaped(type({dynamic, 4, 16})));
+}
+
 TEST_F(LayoutTest, EvaluationNoticesOverflow) {
   mlir::AffineExpr tokens = mlir::getAffineSymbolExpr(0, &context);
   SymbolValues huge = {int64_t(1) << 62, 0, 0, 0, 0, 0};
