@@ -3,8 +3,6 @@
 
     scripts/check-style.py [--fix] [--build=build/dev] [files...]
 
-Files in clang-tidy-pending.txt still have findings of clang-tidy and are left out
-of it; the list may only get shorter, and a name in it that is no file is an error.
 A file that passed is not looked at again until it, a header of ours that it
 reads, or the list of checks changes. --fix formats in place and skips clang-tidy.
 """
@@ -81,19 +79,7 @@ def tidy(source, folder):
     return source, subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def pending():
-    """The files that clang-tidy does not hold to account yet."""
-    names = (ROOT / "scripts" / "clang-tidy-pending.txt").read_text().split()
-    missing = [name for name in names if not (ROOT / name).exists()]
-    if missing:
-        sys.exit(f"error: clang-tidy-pending.txt names {missing[0]}, which is no file; "
-                 "take the line out")
-    return {ROOT / name for name in names}
-
-
 def check_tidy(files, build):
-    left_out = pending()
-    files = [source for source in files if source not in left_out]
     entries = json.loads((build / "compile_commands.json").read_text())
     without_pch(entries, build / "tidy")
     commands = {}
@@ -123,7 +109,7 @@ def check_tidy(files, build):
             failed = True
             print(run.stdout + run.stderr, file=sys.stderr)
     record_path.write_text(json.dumps(record, indent=0, sort_keys=True))
-    print(f"clang-tidy: {len(todo)} files looked at, {len(left_out)} left out")
+    print(f"clang-tidy: {len(files)} files, {len(todo)} of them looked at")
     return not failed
 
 

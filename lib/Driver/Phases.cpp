@@ -7,6 +7,8 @@
 
 #include "hybrid/Driver/Phases.h"
 
+#include "llvm/ADT/Twine.h"
+
 using namespace hybrid;
 
 static constexpr PhaseInfo table[] = {

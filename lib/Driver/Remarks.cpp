@@ -7,6 +7,7 @@
 
 #include "hybrid/Driver/Remarks.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/Regex.h"

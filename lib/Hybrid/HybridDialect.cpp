@@ -7,6 +7,9 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace hybrid;
 

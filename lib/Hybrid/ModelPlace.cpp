@@ -7,6 +7,8 @@
 
 #include "hybrid/Hybrid/ModelPlace.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
+
 using namespace mlir;
 using namespace hybrid;
 

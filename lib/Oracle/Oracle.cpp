@@ -9,6 +9,7 @@
 
 #include "Definitions.h"
 #include "hybrid/Hybrid/GraphShapes.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace hybrid;

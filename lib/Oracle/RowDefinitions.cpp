@@ -7,6 +7,7 @@
 
 #include "Definitions.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
 using namespace mlir;

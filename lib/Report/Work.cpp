@@ -7,6 +7,8 @@
 
 #include "Work.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace hybrid;
 

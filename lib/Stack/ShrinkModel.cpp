@@ -7,6 +7,7 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Stack/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDSHRINKMODEL

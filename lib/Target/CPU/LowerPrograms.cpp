@@ -16,6 +16,7 @@
 #include "hybrid/Target/CPU/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDCPULOWERPROGRAMS

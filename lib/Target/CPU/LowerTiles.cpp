@@ -8,6 +8,7 @@
 #include "LowerPrograms.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace hybrid;

@@ -28,6 +28,10 @@ static double minimum(double a, double b) {
 }
 
 static int64_t whole(double x) { return static_cast<int64_t>(x); }
+static double truncatedDiv(double a, double b) {
+  int64_t quotient = whole(a) / whole(b);
+  return double(quotient);
+}
 static double floorDiv(double a, double b) {
   int64_t q = whole(a) / whole(b), r = whole(a) % whole(b);
   return static_cast<double>(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
@@ -82,10 +86,8 @@ static const llvm::StringMap<Binary> &binaryTable() {
       {"arith.addi", [](double a, double b) { return a + b; }},
       {"arith.subi", [](double a, double b) { return a - b; }},
       {"arith.muli", [](double a, double b) { return a * b; }},
-      {"arith.divsi",
-       [](double a, double b) { return double(whole(a) / whole(b)); }},
-      {"arith.divui",
-       [](double a, double b) { return double(whole(a) / whole(b)); }},
+      {"arith.divsi", truncatedDiv},
+      {"arith.divui", truncatedDiv},
       {"arith.floordivsi", floorDiv},
       {"arith.ceildivsi", [](double a, double b) { return -floorDiv(-a, b); }},
       {"arith.ceildivui", [](double a, double b) { return -floorDiv(-a, b); }},
