@@ -22,7 +22,10 @@ static constexpr PhaseInfo table[] = {
      "hybrid-fuse-rowwise"},
     {Phase::Schedule, "schedule", "launches of tile programs",
      "hybrid-schedule{target=%target}"},
-    {Phase::Tile, "tile", "the tile programs simplified", "canonicalize,cse"},
+    // The programs alone: what a backward pass computes again is twice the same
+    // launch, which must not become one.
+    {Phase::Tile, "tile", "the tile programs simplified",
+     "tile.program(canonicalize,cse)"},
     {Phase::Plan, "plan", "launch list over an arena (JSON)", ""},
     {Phase::Target, "target", "code of the tile programs", ""},
     {Phase::Artefact, "artefact", "the .hbx file", ""},
