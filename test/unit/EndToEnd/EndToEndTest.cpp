@@ -180,45 +180,6 @@ hybrid.model @m vocab(4096) width(32) layers(1) tied {
   EXPECT_NEAR(compiled.context->memoryBytes() / double(predicted), 1.0, 0.02);
 }
 
-/// With parameters, states and what else the caller holds.
-double totalBytes(const hybrid::EntryMemory &memory) {
-  double bytes = memory.arena;
-  for (auto [kind, size] : memory.bound)
-    bytes += size;
-  return bytes;
-}
-
-// Head groups side by side in one layer take what the same heads take in layers
-// of their own; a concatenation that is copied would show.
-TEST(MemoryPlan, HeadWiseTakesWhatLayerWiseDoes) {
-  CompiledModel headWise(R"(
-hybrid.model @m vocab(64) width(64) layers(2) tied {
-  hybrid.heads {
-    hybrid.softmax heads(2) head_dim(16) position(nope)
-    hybrid.softmax heads(2) head_dim(16) position(rope) window(32) sinks(2)
-  }
-})");
-  CompiledModel layerWise(R"(
-hybrid.model @m vocab(64) width(64) layers(2) tied {
-  hybrid.mix ratio(1 : 1) {
-    hybrid.softmax heads(4) head_dim(16) position(rope) window(32) sinks(2)
-    hybrid.softmax heads(4) head_dim(16) position(nope)
-  }
-})");
-  ASSERT_TRUE(headWise.ok() && layerWise.ok())
-      << headWise.report << layerWise.report;
-  // tokens, segments, longest, slots, context, depth
-  hybrid::SymbolValues symbols = {2048, 2, 1024, 2, 1024, 0};
-  ASSERT_EQ(headWise.plan.entries.size(), layerWise.plan.entries.size());
-  for (auto [a, b] : llvm::zip(headWise.plan.entries, layerWise.plan.entries)) {
-    auto ours = hybrid::planMemory(headWise.plan, a, symbols);
-    auto theirs = hybrid::planMemory(layerWise.plan, b, symbols);
-    ASSERT_TRUE(bool(ours) && bool(theirs));
-    EXPECT_LE(ours->arena, 1.05 * theirs->arena) << a.name;
-    EXPECT_LE(totalBytes(*ours), 1.05 * totalBytes(*theirs)) << a.name;
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EndToEnd, testing::ValuesIn(kCases),
                          [](const auto &info) {
                            return std::string(info.param.name);
