@@ -58,6 +58,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
   const int64_t longestStep = scheduler.target.longestStep;
   tile::RecurrenceShape shape = shapeOf(op);
   shape.chunk = scheduler.target.chunk(shape, /*isAdjoint=*/false);
+  shape.valueTile = scheduler.target.valueTile(shape.valueDim);
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   Location loc = op.getLoc();

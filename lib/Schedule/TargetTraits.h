@@ -35,6 +35,9 @@ struct TargetTraits {
   /// Tokens per chunk of a recurrence: forward, backward, and both with a decay
   /// per channel.
   int64_t chunkForward, chunkBackward, chunkPerChannel;
+  /// Value columns per point, forward: half as many columns per point fill
+  /// twice the processors.
+  int64_t valueColumns;
   /// Segments of at most this many tokens go token by token: a chunk's matrix
   /// products would be mostly padding.
   int64_t longestStep;
@@ -45,6 +48,16 @@ struct TargetTraits {
   int64_t lossRows, lossColumns;
   /// Parameters per task of the optimiser.
   int64_t optimiserBlock;
+
+  /// The largest tile of value columns that divides them evenly; 0 takes all.
+  int64_t valueTile(int64_t valueDim) const {
+    if (valueDim <= valueColumns)
+      return 0;
+    int64_t tile = valueColumns;
+    while (tile > 8 && valueDim % tile != 0)
+      tile -= 8;
+    return tile;
+  }
 
   int64_t chunk(const tile::RecurrenceShape &shape, bool isAdjoint) const {
     if (shape.decay == tile::RecurrenceDecay::PerChannel)

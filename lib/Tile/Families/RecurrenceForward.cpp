@@ -18,9 +18,9 @@ using Walk = llvm::function_ref<Value(Kernel &, Value from, Value to,
                                       Value state, Value output)>;
 } // namespace
 
-/// The frame of forward and step: one program per segment and head, or per
-/// window chain of them. Chains that share a ring entry of the state take
-/// turns: the old one reads it before the new one writes.
+/// The frame of forward and step: one point per segment, head and block of
+/// value columns, or per window chain of them. Chains that share a ring entry
+/// of the state take turns: the old one reads it before the new one writes.
 static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
                            const RecurrenceShape &shape, Walk walk) {
   MLIRContext *context = builder.getContext();
@@ -34,6 +34,13 @@ static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
   Grid grid{
       {Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},
       {Order::parallel, Order::parallel}};
+  const bool hasColumns = shape.valueWidth() != shape.valueDim;
+  if (hasColumns) {
+    int64_t blocks = shape.valueDim / shape.valueWidth();
+    grid.sizes.push_back(getAffineConstantExpr(blocks, context));
+    grid.order.push_back(Order::parallel);
+  }
+  const unsigned chainDim = grid.sizes.size();
   if (shape.window) {
     grid.sizes.push_back(Kernel::chainCount(context, shape));
     grid.order.push_back(shape.hasState ? Order::ordered : Order::parallel);
@@ -45,10 +52,12 @@ static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
   k.head = k.e.id(1);
   k.kvHead =
       shape.group() == 1 ? k.head : k.e.div(k.head, k.e.idx(shape.group()));
-  Span span = shape.window ? k.chainSpan(k.e.id(0), k.e.id(2))
+  if (hasColumns)
+    k.firstColumn = k.e.mul(k.e.id(2), k.e.idx(shape.valueWidth()));
+  Span span = shape.window ? k.chainSpan(k.e.id(0), k.e.id(chainDim))
                            : k.segmentSpan(k.e.id(0));
   Value state = shape.hasState ? k.loadState(stateView, span)
-                               : k.e.zeros({shape.keyDim, shape.valueDim});
+                               : k.e.zeros({shape.keyDim, shape.valueWidth()});
   if (shape.window) {
     k.e.scope = "advance";
     state = walk(k, span.begin, span.outputBegin, state, /*output=*/Value());
@@ -73,9 +82,9 @@ Value recurrence::walkChunks(Kernel &k, Value from, Value to, Value state,
     Value inverse = k.shape.isDelta() ? eq.inverse(chunk, scores) : Value();
     Value updates = eq.updates(chunk, inverse, carried[0]);
     if (output)
-      k.storeRows("store_output",
-                  eq.outputs(chunk, scores, updates, carried[0]), output, row,
-                  k.head, to);
+      k.storeValueRows("store_output",
+                       eq.outputs(chunk, scores, updates, carried[0]), output,
+                       row, k.head, to);
     return {eq.nextState(chunk, updates, carried[0])};
   };
   return k.e.loop(from, to, k.shape.chunkSize(), {state}, body)[0];
@@ -104,8 +113,7 @@ static Value walkTokens(Kernel &k, Value from, Value to, Value state,
   auto body = [&](Value row, ValueRange carried) -> SmallVector<Value> {
     Value state = carried[0];
     Value key = column("load_key", k.key, row, k.kvHead, shape.keyDim);
-    Value update =
-        k.loadRows("load_value", k.value, row, k.kvHead, shape.valueDim, to, 1);
+    Value update = k.loadValueRows("load_value", k.value, row, k.kvHead, to, 1);
     if (shape.hasDecay())
       state = e.mul(
           e.exp(column("load_decay", k.decay, row, k.head, shape.decayDim())),
@@ -122,7 +130,7 @@ static Value walkTokens(Kernel &k, Value from, Value to, Value state,
           e.scaled(column("load_query", k.query, row, k.head, shape.keyDim),
                    shape.scale);
       Value read = e.named("outputs", e.sum(e.mul(query, state), 0));
-      k.storeRows("store_output", read, output, row, k.head, to);
+      k.storeValueRows("store_output", read, output, row, k.head, to);
     }
     return {state};
   };

@@ -26,6 +26,9 @@ LogicalResult RecurrenceShape::verify(EmitError emitError) const {
       return emitError() << "recurrence has " << name << " dim " << dim
                          << "; it must be a multiple of 8 from 8 to "
                          << kMaxDim;
+  if (valueTile < 0 || (valueTile && valueDim % valueTile != 0))
+    return emitError() << "recurrence has value tile " << valueTile
+                       << ", which does not divide value dim " << valueDim;
   if (window < 0 || (window == 0) != (stride == 0))
     return emitError() << "recurrence has window " << window << " and stride "
                        << stride << "; give both, or 0 for both";
@@ -97,6 +100,7 @@ Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name,
   if (shape.hasBeta())
     beta = next();
   zero = e.idx(0);
+  firstColumn = zero;
 }
 
 /// Chains c with c·S < p + n and c·S + W > p, for the worst p.
@@ -166,27 +170,44 @@ static ValueRange limits(const Value &limit) {
 
 Value Kernel::loadState(Value view, const Span &span) {
   return e.named("load_state",
-                 e.load(view, {span.segment.slot, span.stateRow, zero, zero},
-                        {2, 3}, {shape.keyDim, shape.valueDim},
+                 e.load(view,
+                        {span.segment.slot, span.stateRow, zero, firstColumn},
+                        {2, 3}, {shape.keyDim, shape.valueWidth()},
                         limits(span.loadLimit)));
 }
 
 void Kernel::storeState(Value state, Value view, const Span &span) {
   e.named("store_state",
-          e.store(state, view, {span.segment.slot, span.stateRow, zero, zero},
-                  {2, 3}, limits(span.storeLimit)));
+          e.store(state, view,
+                  {span.segment.slot, span.stateRow, zero, firstColumn}, {2, 3},
+                  limits(span.storeLimit)));
 }
 
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
 
-Value Kernel::loadRows(StringRef name, Value view, Value row, Value head,
-                       int64_t width, Value limit, int64_t rows) {
+Value Kernel::loadBlock(StringRef name, Value view, ValueRange base,
+                        int64_t width, Value limit, int64_t rows) {
   if (!rows)
     rows = shape.chunkSize();
-  return e.named(name,
-                 e.load(view, {row, head, zero}, {0, 2}, {rows, width}, limit));
+  return e.named(name, e.load(view, base, {0, 2}, {rows, width}, limit));
+}
+
+Value Kernel::loadRows(StringRef name, Value view, Value row, Value head,
+                       int64_t width, Value limit, int64_t rows) {
+  return loadBlock(name, view, {row, head, zero}, width, limit, rows);
+}
+
+Value Kernel::loadValueRows(StringRef name, Value view, Value row, Value head,
+                            Value limit, int64_t rows) {
+  return loadBlock(name, view, {row, head, firstColumn}, shape.valueWidth(),
+                   limit, rows);
+}
+
+void Kernel::storeValueRows(StringRef name, Value tile, Value view, Value row,
+                            Value head, Value limit) {
+  e.named(name, e.store(tile, view, {row, head, firstColumn}, {0, 2}, limit));
 }
 
 void Kernel::storeRows(StringRef name, Value tile, Value view, Value row,
@@ -204,8 +225,7 @@ Value Kernel::loadBeta(Value row, Value limit, int64_t rows) {
 Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
   Chunk chunk;
   chunk.key = loadRows("load_key", key, row, kvHead, shape.keyDim, limit);
-  chunk.value =
-      loadRows("load_value", value, row, kvHead, shape.valueDim, limit);
+  chunk.value = loadValueRows("load_value", value, row, kvHead, limit);
   if (withQuery)
     chunk.query =
         e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),

@@ -92,6 +92,11 @@ public:
                  int64_t width, Value limit, int64_t rows = 0);
   void storeRows(StringRef name, Value tile, Value view, Value row, Value head,
                  Value limit);
+  /// The same for the value columns of this point.
+  Value loadValueRows(StringRef name, Value view, Value row, Value head,
+                      Value limit, int64_t rows = 0);
+  void storeValueRows(StringRef name, Value tile, Value view, Value row,
+                      Value head, Value limit);
   Value loadBeta(Value row, Value limit, int64_t rows = 0);
   Chunk loadChunk(Value row, Value limit, bool withQuery);
 
@@ -102,8 +107,13 @@ public:
   /// The head of the current program, and the key/value head it reads.
   Value head, kvHead;
   Value zero;
+  /// The first of the value columns that this point works on.
+  Value firstColumn;
 
 private:
+  Value loadBlock(StringRef name, Value view, mlir::ValueRange base,
+                  int64_t width, Value limit, int64_t rows);
+
   unsigned nextView = 0;
 };
 

@@ -448,6 +448,8 @@ TEST(RecurrenceShapes, WhatIsRefusedIsNamed) {
   EXPECT_EQ(refused([](auto &s) { s.valueDim = 520; }),
             "recurrence has value dim 520; it must be a multiple of 8 from 8 "
             "to 512");
+  EXPECT_EQ(refused([](auto &s) { s.valueTile = 48; }),
+            "recurrence has value tile 48, which does not divide value dim 64");
   EXPECT_EQ(refused([](auto &s) { s.window = 64; }),
             "recurrence has window 64 and stride 0; give both, or 0 for both");
   EXPECT_EQ(refused([](auto &s) { s.window = 64, s.stride = 24; }),

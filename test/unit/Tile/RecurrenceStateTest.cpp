@@ -85,6 +85,24 @@ TEST_P(RecurrenceState, FullRunSplitAndStepAgree) {
   expectSplitsEqualWhole(call, 0.0);
 }
 
+TEST_P(RecurrenceState, BlocksOfValueColumnsKeepTheirState) {
+  RecurrenceShape s = shape();
+  s.hasState = true;
+  s.valueDim = 16;
+  s.valueTile = 8;
+  s.heads = 2;
+  Call call(s, {{130}}, 1);
+  fill(call);
+  for (double &x : call.state.elements())
+    x = 0.0;
+  expectSplitsEqualWhole(call, 0.0);
+  s.window = 32;
+  s.stride = 8;
+  Call windowed(s, {{130}}, 1);
+  fill(windowed);
+  expectSplitsEqualWhole(windowed, std::nan(""));
+}
+
 TEST_P(RecurrenceState, StepStartsFromTheState) {
   RecurrenceShape s = shape();
   s.hasState = true;

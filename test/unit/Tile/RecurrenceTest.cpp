@@ -61,6 +61,15 @@ TEST_P(Recurrence, WideValues) {
   expectGradients(call, kExact, Arithmetic::f64);
 }
 
+TEST_P(Recurrence, BlocksOfValueColumns) {
+  RecurrenceShape blocks = shape();
+  blocks.valueDim = 24;
+  blocks.valueTile = 8;
+  Call call(blocks, {{70}, {0}, {17}});
+  fill(call);
+  expectOutputs(call, kExact, Arithmetic::f64);
+}
+
 TEST_P(Recurrence, Float) {
   Call call(shape(), {{200}, {65}});
   fill(call);

@@ -78,6 +78,11 @@ struct RecurrenceShape {
   /// Tokens per chunk; 0 takes `defaultChunk`.
   int64_t chunk = 0;
 
+  /// Forward and step: value columns of one point; 0 takes them all. Columns of
+  /// the state are independent, so more points work on one head; each of them
+  /// computes the scores again. Divides `valueDim`.
+  int64_t valueTile = 0;
+
   /// Tokens per part when a segment is split over programs (summary, combine,
   /// apply); a multiple of the chunk.
   int64_t part = 1024;
@@ -88,6 +93,7 @@ struct RecurrenceShape {
     return decay == RecurrenceDecay::PerChannel ? 16 : 64;
   }
   int64_t chunkSize() const { return chunk ? chunk : defaultChunk(); }
+  int64_t valueWidth() const { return valueTile ? valueTile : valueDim; }
   int64_t group() const { return heads / kvHeads; }
   int64_t rings() const { return window ? window / stride : 1; }
   int64_t decayDim() const {
@@ -112,9 +118,9 @@ struct RecurrenceWorkspace {
   llvm::SmallVector<int64_t> sizes;
 };
 
-/// Whole segments, chunk by chunk with the state carried.
-/// Arguments: query, key, value, segment table, token segments, [decay],
-/// [beta], [state, in place]; output.
+/// Whole segments, chunk by chunk with the state carried. One point per
+/// segment, head and block of value columns. Arguments: query, key, value,
+/// segment table, token segments, [decay], [beta], [state, in place]; output.
 ProgramOp buildRecurrenceForward(mlir::OpBuilder &builder, mlir::Location loc,
                                  const RecurrenceShape &shape);
 
