@@ -10,7 +10,6 @@
 #include "Session.h"
 #include "core/State.h"
 #include "io/Json.h"
-#include "train/Initialise.h"
 #include "train/Trainer.h"
 
 #include <CLI/CLI.hpp>
@@ -168,7 +167,8 @@ void Bench::print() const {
   if (arguments.json) {
     nlohmann::ordered_json result;
     result["model"] = session.model->meta().name;
-    result["cpu_level"] = cpuLevelName(session.model->level());
+    result["cpu_level"] = session.model->codeName();
+    result["device"] = session.model->device().description();
     result["threads"] = session.runtime->threads().size();
     result["peak_kilobytes"] = usage.ru_maxrss;
     result["context_bytes"] = session.context->memoryBytes();
@@ -179,9 +179,9 @@ void Bench::print() const {
     std::printf("%s\n", result.dump().c_str());
     return;
   }
-  std::printf("%s, %s, %d threads\n", session.model->meta().name.c_str(),
-              cpuLevelName(session.model->level()),
-              session.runtime->threads().size());
+  std::printf("%s, %s, %s\n", session.model->meta().name.c_str(),
+              session.model->codeName().c_str(),
+              session.model->device().description().c_str());
   for (const Measurement &row : results)
     std::printf("%-32s %10.3f ms %12.0f tokens/s\n", row.name.c_str(),
                 row.milliseconds, row.tokensPerSecond);
@@ -227,8 +227,7 @@ void Bench::printProfile() const {
 
 Status Bench::run() {
   if (arguments.session.weights.empty())
-    initialiseParameters(session.model->parameterTable(), 0,
-                         session.model->parameters());
+    HYB_TRY(session.model->initialise(0));
   if (arguments.profile)
     session.context->startProfile();
   if (arguments.train)

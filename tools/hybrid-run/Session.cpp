@@ -47,6 +47,12 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
                   "refuse weights that hold a NaN or an infinity")
         ->group("Model");
   }
+  command
+      .add_option("--device", device,
+                  "auto, cpu or cuda:N; auto: the first GPU, if there is one "
+                  "and the artefact has code for it")
+      ->capture_default_str()
+      ->group("Machine");
   command.add_option("--threads", threads, "0: one per processor")
       ->check(CLI::Range(0, 1024))
       ->group("Machine");
@@ -60,6 +66,7 @@ Result<Session> Session::open(const SessionOptions &options) {
   hyb_runtime_options settings;
   hyb_runtime_options_init(&settings, sizeof(settings));
   settings.threads = options.threads;
+  settings.device = options.device.c_str();
   settings.cpu_level = options.level.empty() ? nullptr : options.level.c_str();
   Session session;
   HYB_ASSIGN(session.runtime, Runtime::create(settings));
@@ -71,7 +78,7 @@ Result<Session> Session::open(const SessionOptions &options) {
   }
   hyb_context_options room;
   hyb_context_options_init(&room, sizeof(room));
-  session.context = std::make_unique<Context>(*session.model, room);
+  HYB_ASSIGN(session.context, Context::create(*session.model, room));
   return session;
 }
 

@@ -25,6 +25,7 @@ struct SessionOptions {
   std::string weights; // file or run folder; empty: none are loaded
   int threads = 0;
   std::string level;
+  std::string device = "auto";
   bool checkFinite = false;
 
   void addTo(CLI::App &command, bool withWeights);

@@ -98,11 +98,11 @@ Status TrainCommand::describe() const {
     return Status();
   const Model &model = *session.model;
   std::fprintf(stderr,
-               "%s: %" PRId64 " parameters, %s, %d threads\n"
+               "%s: %" PRId64 " parameters, %s, %s\n"
                "%" PRId64 " steps of %" PRId64 " x %" PRId64 " tokens, %" PRId64
                " steps an epoch\n",
                model.meta().name.c_str(), model.parameterTable().scalars(),
-               cpuLevelName(model.level()), session.runtime->threads().size(),
+               model.codeName().c_str(), model.device().description().c_str(),
                training->totalSteps(), arguments.batch, data->length(),
                training->stepsPerEpoch());
   if (training->resumed()) {

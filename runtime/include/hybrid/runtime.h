@@ -43,7 +43,7 @@
  *   }
  *
  * Objects
- *   hyb_runtime  the thread pool and the choice of processor level
+ *   hyb_runtime  the thread pool, and the choice of device and processor level
  *   hyb_model    one artefact: its code, its plan and its parameters
  *   hyb_context  the memory in which calls of one model run
  *   hyb_state    a pool of slots; a slot is what one sequence has to remember
@@ -105,7 +105,8 @@ typedef enum hyb_status {
   HYB_OUT_OF_MEMORY = 6,
   HYB_IO = 7,        /* the operating system refused */
   HYB_CANCELLED = 8, /* by a callback */
-  HYB_INTERNAL = 9   /* a fault of the runtime or of the compiler */
+  HYB_INTERNAL = 9,  /* a fault of the runtime or of the compiler */
+  HYB_DEVICE = 10    /* the GPU or its driver failed */
 } hyb_status;
 
 #define HYB_MESSAGE_SIZE 1024
@@ -145,6 +146,14 @@ typedef struct hyb_runtime_options {
   const char *cpu_level;
   hyb_log_callback log; /* may be NULL */
   void *log_user;
+  /* Where models run: "cpu", "cuda:N", or "auto" (and NULL): the first GPU when
+   * the artefact has code for it and it is there, else the processor. A GPU
+   * that is named is opened at once and must be there. */
+  const char *device;
+  /* 1: use the CUDA context that is current on the calling thread, and its
+   * device; else the primary context of the device, which is also what PyTorch
+   * and the CUDA runtime use. A context must outlive the runtime. */
+  int32_t use_current_context;
 } hyb_runtime_options;
 
 HYB_API void hyb_runtime_options_init(hyb_runtime_options *options,
@@ -174,11 +183,12 @@ typedef struct hyb_model_info {
   const char *name; /* all texts live as long as the model */
   const char *spec; /* the text of the spec */
   const char *toolchain;
-  const char *cpu_level; /* of the code in use */
+  const char *cpu_level; /* of the code in use; on a GPU its name: "sm_90a" */
   int64_t vocabulary;
   int64_t trained_length;
   int64_t parameters; /* number of scalars */
   int64_t parameter_tensors;
+  const char *device; /* "cpu", "cuda:0" */
 } hyb_model_info;
 
 HYB_API hyb_status hyb_model_get_info(const hyb_model *model,
@@ -190,13 +200,25 @@ typedef struct hyb_parameter {
   const char *path; /* "layers.3.mixer.q_proj.weight" */
   int32_t rank;
   const int64_t *shape; /* [out, in] for a weight */
-  float *data;          /* row-major; may be written while nothing runs */
+  /* Row-major; may be written while nothing runs. NULL on a GPU: use
+   * hyb_model_read_parameter and hyb_model_write_parameter. */
+  float *data;
   int32_t weight_decay; /* 1 when weight decay applies */
 } hyb_parameter;
 
 HYB_API hyb_status hyb_model_get_parameter(hyb_model *model, int64_t index,
                                            hyb_parameter *parameter,
                                            size_t size, hyb_error *error);
+
+/* Copies one parameter, wherever the model is, to or from `elements` floats:
+ * the product of its shape. */
+HYB_API hyb_status hyb_model_read_parameter(const hyb_model *model,
+                                            int64_t index, float *target,
+                                            int64_t elements, hyb_error *error);
+HYB_API hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
+                                             const float *source,
+                                             int64_t elements,
+                                             hyb_error *error);
 
 /* Reads all parameters from a `.safetensors` file: every parameter of the model
  * must be there with its shape as F32, and nothing else. The parameters are
@@ -222,8 +244,17 @@ typedef struct hyb_context hyb_context;
 typedef struct hyb_context_options {
   size_t size;
   /* Fill working memory with NaN before every call: finds reads of memory that
-   * nobody wrote. Slow. */
+   * nobody wrote. On a GPU also waits after every launch, so that an error
+   * names the kernel. Slow. */
   int32_t poison;
+  /* On a GPU: start kernels one by one. Else a call whose shape comes a second
+   * time with the same buffers becomes a CUDA graph, which starts faster. */
+  int32_t launch_one_by_one;
+  /* On a GPU, 1: work in `stream` (a CUstream; NULL is the default stream), so
+   * that it follows what the caller has put there. Else in a stream of the
+   * context's own. Calls return when their work is done either way. */
+  int32_t use_stream;
+  void *stream;
 } hyb_context_options;
 
 HYB_API void hyb_context_options_init(hyb_context_options *options,
@@ -234,6 +265,13 @@ HYB_API hyb_status hyb_context_create(hyb_model *model,
 HYB_API void hyb_context_destroy(hyb_context *context);
 /* Bytes of working memory held now. It grows with the largest call seen. */
 HYB_API int64_t hyb_context_memory(const hyb_context *context);
+/* From now on records when every launch of this context runs, which makes calls
+ * a little slower. Begins anew when it already does. */
+HYB_API hyb_status hyb_context_trace(hyb_context *context, hyb_error *error);
+/* Writes what was recorded, by layer and op, in the trace event format that
+ * Perfetto and chrome://tracing read, and stops. */
+HYB_API hyb_status hyb_context_save_trace(hyb_context *context,
+                                          const char *path, hyb_error *error);
 
 /*===-- State -------------------------------------------------------------===*/
 

@@ -14,7 +14,6 @@
 #include "core/Sampling.h"
 #include "core/State.h"
 #include "hybrid/runtime.h"
-#include "train/Initialise.h"
 #include "train/Trainer.h"
 
 #include <cstring>
@@ -30,6 +29,7 @@ struct hyb_model {
 };
 struct hyb_context {
   std::unique_ptr<Context> impl;
+  std::unique_ptr<Trace> trace;
 };
 struct hyb_state {
   std::unique_ptr<State> impl;
@@ -102,11 +102,30 @@ Result<T> takeIn(const T *given, T value, const char *what) {
   return value;
 }
 
+Result<const ParameterInfo *> parameterAt(const Model &model, int64_t index) {
+  const auto &parameters = model.parameterTable().parameters;
+  if (index < 0 || static_cast<size_t>(index) >= parameters.size())
+    return failure(HYB_OUT_OF_RANGE,
+                   "parameter %lld does not exist, the model has %zu",
+                   static_cast<long long>(index), parameters.size());
+  return &parameters[static_cast<size_t>(index)];
+}
+
+Status checkElements(const ParameterInfo &info, int64_t elements) {
+  if (elements == info.elements)
+    return Status();
+  return failure(HYB_INVALID_ARGUMENT,
+                 "%s has %lld elements, the buffer has %lld; give all of it",
+                 info.path.c_str(), static_cast<long long>(info.elements),
+                 static_cast<long long>(elements));
+}
+
 hyb_runtime_options runtimeDefaults() {
-  return {sizeof(hyb_runtime_options), 0, nullptr, nullptr, nullptr};
+  return {
+      sizeof(hyb_runtime_options), 0, nullptr, nullptr, nullptr, nullptr, 0};
 }
 hyb_context_options contextDefaults() {
-  return {sizeof(hyb_context_options), 0};
+  return {sizeof(hyb_context_options), 0, 0, 0, nullptr};
 }
 hyb_state_options stateDefaults() {
   return {sizeof(hyb_state_options), 1, 0, 0, 0};
@@ -142,6 +161,8 @@ const char *hyb_status_name(hyb_status status) {
     return "cancelled";
   case HYB_INTERNAL:
     return "internal";
+  case HYB_DEVICE:
+    return "device";
   }
   return "unknown";
 }
@@ -214,7 +235,8 @@ hyb_status hyb_model_get_info(const hyb_model *model, hyb_model_info *info,
     full.name = impl.meta().name.c_str();
     full.spec = impl.meta().spec.c_str();
     full.toolchain = impl.meta().toolchain.c_str();
-    full.cpu_level = cpuLevelName(impl.level());
+    full.cpu_level = impl.codeName().c_str();
+    full.device = impl.device().name();
     full.vocabulary = impl.meta().vocabulary;
     full.trained_length = impl.meta().trainedLength;
     full.parameters = table.scalars();
@@ -230,20 +252,41 @@ hyb_status hyb_model_get_parameter(hyb_model *model, int64_t index,
   return guarded(error, [&]() -> Status {
     HYB_NEED(model);
     HYB_NEED(parameter);
-    const auto &parameters = model->impl->parameterTable().parameters;
-    if (index < 0 || static_cast<size_t>(index) >= parameters.size())
-      return failure(HYB_OUT_OF_RANGE,
-                     "parameter %lld does not exist, the model has %zu",
-                     static_cast<long long>(index), parameters.size());
-    const ParameterInfo &info = parameters[static_cast<size_t>(index)];
+    HYB_ASSIGN(const ParameterInfo *found, parameterAt(*model->impl, index));
+    const ParameterInfo &info = *found;
     hyb_parameter full = {};
     full.path = info.path.c_str();
     full.rank = static_cast<int32_t>(info.shape.size());
     full.shape = info.shape.data();
-    full.data = model->impl->parameter(info);
+    full.data =
+        model->impl->device().isHost() ? model->impl->parameter(info) : nullptr;
     full.weight_decay = info.decay ? 1 : 0;
     giveOut(full, parameter, size);
     return Status();
+  });
+}
+
+hyb_status hyb_model_read_parameter(const hyb_model *model, int64_t index,
+                                    float *target, int64_t elements,
+                                    hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(model);
+    HYB_NEED(target);
+    HYB_ASSIGN(const ParameterInfo *info, parameterAt(*model->impl, index));
+    HYB_TRY(checkElements(*info, elements));
+    return model->impl->readParameter(*info, target);
+  });
+}
+
+hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
+                                     const float *source, int64_t elements,
+                                     hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(model);
+    HYB_NEED(source);
+    HYB_ASSIGN(const ParameterInfo *info, parameterAt(*model->impl, index));
+    HYB_TRY(checkElements(*info, elements));
+    return model->impl->writeParameter(*info, source);
   });
 }
 
@@ -269,9 +312,7 @@ hyb_status hyb_model_initialise(hyb_model *model, uint64_t seed,
                                 hyb_error *error) {
   return guarded(error, [&]() -> Status {
     HYB_NEED(model);
-    initialiseParameters(model->impl->parameterTable(), seed,
-                         model->impl->parameters());
-    return Status();
+    return model->impl->initialise(seed);
   });
 }
 
@@ -296,7 +337,8 @@ hyb_status hyb_context_create(hyb_model *model,
     HYB_NEED(context);
     HYB_ASSIGN(hyb_context_options chosen,
                takeIn(options, contextDefaults(), "hyb_context_options"));
-    *context = new hyb_context{std::make_unique<Context>(*model->impl, chosen)};
+    HYB_ASSIGN(auto impl, Context::create(*model->impl, chosen));
+    *context = new hyb_context{std::move(impl), nullptr};
     return Status();
   });
 }
@@ -305,6 +347,32 @@ void hyb_context_destroy(hyb_context *context) { delete context; }
 
 int64_t hyb_context_memory(const hyb_context *context) {
   return context ? context->impl->memoryBytes() : 0;
+}
+
+hyb_status hyb_context_trace(hyb_context *context, hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(context);
+    const Model &model = context->impl->model();
+    context->trace = std::make_unique<Trace>(model.planTables().plan,
+                                             model.device().description());
+    context->impl->traceTo(context->trace.get());
+    return Status();
+  });
+}
+
+hyb_status hyb_context_save_trace(hyb_context *context, const char *path,
+                                  hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(context);
+    HYB_NEED(path);
+    if (!context->trace)
+      return failure(HYB_INVALID_ARGUMENT,
+                     "nothing was recorded; call hyb_context_trace first");
+    HYB_TRY(context->trace->save(path));
+    context->impl->traceTo(nullptr);
+    context->trace.reset();
+    return Status();
+  });
 }
 
 hyb_status hyb_extend(hyb_context *context, hyb_state *state,

@@ -21,9 +21,10 @@
 
 namespace hyb {
 
-/// Buffers start at multiples of this, the width of a cache line and of the
-/// widest vector register.
-inline constexpr uint64_t kArenaAlignment = 64;
+/// Buffers start at multiples of this: a cache line and the widest vector
+/// register of a processor are 64 bytes, what a GPU's memory serves best is
+/// 256.
+inline constexpr uint64_t kArenaAlignment = 256;
 
 struct ArenaBuffer {
   uint64_t bytes = 0;

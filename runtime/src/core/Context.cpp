@@ -8,47 +8,73 @@
 
 #include "core/Context.h"
 
+#include "core/ArenaLayout.h"
 #include "core/State.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace hyb::rt {
 
 namespace {
 /// Shapes remembered per context: prefill, its remainder, decode, training.
 constexpr size_t kMaxInstances = 8;
+/// The bits of a float that is not a number.
+constexpr uint32_t kNotANumber = 0x7fc00000;
 } // namespace
 
-int64_t Context::memoryBytes() const {
-  int64_t sum = arena.bytes() + runner.bytes();
-  for (const Memory &buffer : buffers)
-    sum += buffer.bytes();
-  return sum;
+Result<std::unique_ptr<Context>>
+Context::create(Model &model, const hyb_context_options &options) {
+  std::unique_ptr<Context> context(new Context());
+  context->owner = &model;
+  context->poison = options.poison != 0;
+  QueueOptions wanted;
+  wanted.checkEachLaunch = context->poison;
+  wanted.prepare = options.launch_one_by_one == 0;
+  wanted.useStream = options.use_stream != 0;
+  wanted.stream = options.stream;
+  HYB_ASSIGN(context->runner, model.device().createQueue(wanted));
+  return context;
 }
 
-Status Context::makeRoom(Role role, int64_t elements) {
-  int64_t bytes;
-  if (__builtin_mul_overflow(elements, kElementBytes, &bytes))
-    return failure(HYB_OUT_OF_MEMORY, "a buffer of %lld elements is too large",
-                   static_cast<long long>(elements));
-  if (bytes > buffers[role].bytes()) {
-    HYB_ASSIGN(buffers[role], Memory::allocate(bytes));
+int64_t Context::memoryBytes() const {
+  return arena.bytes() + runner->bytes() + inputs.bytes() + losses.bytes() +
+         logits.bytes() + scalars.bytes() + gathered.bytes();
+}
+
+Status Context::makeRoom(StagedMemory &memory, int64_t bytes) {
+  if (bytes > memory.bytes()) {
+    memory = StagedMemory(); // the old and the new need not fit together
+    HYB_ASSIGN(memory, owner->device().allocateStaged(bytes));
   }
   return Status();
+}
+
+Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels) {
+  int64_t elements[InputCount] = {tokens, withLabels ? tokens : 0,
+                                  withLabels ? tokens : 0, 4 * segments,
+                                  tokens};
+  places = InputPlaces();
+  for (size_t i = 0; i < InputCount; ++i) {
+    places.offset[i] = places.bytes;
+    constexpr int64_t kAlignment = kArenaAlignment;
+    places.bytes += (elements[i] * kElementBytes + kAlignment - 1) /
+                    kAlignment * kAlignment;
+  }
+  return makeRoom(inputs, places.bytes);
 }
 
 void Context::bindBuffers(Bindings &bindings) const {
   bindings.arena = arena.data();
   bindings.parameters = owner->parameters();
-  bindings.ids = buffers[Ids].data();
-  bindings.labels = buffers[Labels].data();
-  bindings.weights = buffers[Weights].data();
-  bindings.segmentTable = buffers[SegmentTable].data();
-  bindings.tokenSegment = buffers[TokenSegment].data();
-  bindings.loss = buffers[Loss].data();
-  bindings.logits = buffers[Logits].data();
-  bindings.scalars = buffers[Scalars].data();
+  bindings.constants = owner->constants();
+  bindings.ids = inputs.deviceAt(places.offset[Ids]);
+  bindings.labels = inputs.deviceAt(places.offset[Labels]);
+  bindings.weights = inputs.deviceAt(places.offset[Weights]);
+  bindings.segmentTable = inputs.deviceAt(places.offset[SegmentTable]);
+  bindings.tokenSegment = inputs.deviceAt(places.offset[TokenSegment]);
+  bindings.loss = losses.device.data();
+  bindings.logits = logits.device.data();
+  bindings.scalars = scalars.device.data();
 }
 
 Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
@@ -72,9 +98,10 @@ Status Context::reserve(const std::string &entryName, const CallShape &shape) {
   HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
   HYB_ASSIGN(PlanInstance * instance, instanceFor(*entry, shape));
   if (instance->arenaBytes() > arena.bytes()) {
-    HYB_ASSIGN(arena, Memory::allocate(instance->arenaBytes()));
+    arena = DeviceMemory();
+    HYB_ASSIGN(arena, owner->device().allocate(instance->arenaBytes()));
   }
-  return runner.reserve(instance->launches().size(), instance->scratchBytes());
+  return runner->reserve(*instance);
 }
 
 Status Context::run(const PlanEntry &entry, const CallShape &shape,
@@ -82,18 +109,17 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
   HYB_TRY(reserve(entry.name, shape));
   HYB_ASSIGN(PlanInstance * instance, instanceFor(entry, shape));
   if (poison)
-    std::fill_n(arena.floats(), arena.bytes() / kElementBytes,
-                std::numeric_limits<float>::quiet_NaN());
+    HYB_TRY(runner->fill(arena.data(), arena.bytes(), kNotANumber));
   bindBuffers(bindings);
-  instance->bind(bindings);
-  const std::vector<Launch> &launches = instance->launches();
-  if (!profiling) {
-    runner.run(launches.data(), launches.size());
-    return Status();
-  }
-  std::vector<int64_t> nanoseconds(launches.size());
-  runner.run(launches.data(), launches.size(), nanoseconds.data());
-  recordProfile(*instance, nanoseconds);
+  instance->bind(std::move(bindings));
+  if (!profiling && !trace)
+    return runner->run(*instance, nullptr);
+  LaunchTimes times;
+  HYB_TRY(runner->run(*instance, &times));
+  if (profiling)
+    recordProfile(*instance, times.nanoseconds);
+  if (trace)
+    trace->add(*instance, times);
   return Status();
 }
 
@@ -122,40 +148,29 @@ Status Context::runExtend(State &state,
         std::max(symbols[Symbols::Longest], segment.length);
   state.describe(shape);
   int64_t rows = entry.name == "extend" ? symbols[Symbols::Segments] : tokens;
-  HYB_TRY(makeRoom(SegmentTable, 4 * symbols[Symbols::Segments]));
-  HYB_TRY(makeRoom(TokenSegment, tokens));
-  HYB_TRY(makeRoom(Logits, rows * owner->meta().vocabulary));
-  fillSegmentTables(segments, buffers[SegmentTable].integers(),
-                    buffers[TokenSegment].integers());
+  int64_t logitBytes = rows * owner->meta().vocabulary * kElementBytes;
+  HYB_TRY(makeRoom(logits, logitBytes));
+  fillSegmentTables(segments,
+                    inputs.hostAt<int32_t>(places.offset[SegmentTable]),
+                    inputs.hostAt<int32_t>(places.offset[TokenSegment]));
+  HYB_TRY(runner->upload(inputs, places.bytes));
   Bindings bindings;
-  bindings.states = &state.buffers();
-  return run(entry, shape, bindings);
+  bindings.states = state.buffers();
+  HYB_TRY(run(entry, shape, std::move(bindings)));
+  HYB_TRY(runner->download(logits, logitBytes));
+  return runner->finish();
 }
 
-// Segments longer than the state's chunk take several rounds; in each, every
-// unfinished segment advances by at most a chunk.
-Status Context::extend(State &state, const hyb_batch &batch, hyb_logits which,
-                       const float **logits) {
-  int64_t vocabulary = owner->meta().vocabulary;
-  HYB_TRY(checkBatch(batch, vocabulary));
-  HYB_TRY(state.checkExtend(batch));
-  HYB_ASSIGN(const PlanEntry *entry,
-             owner->entry(which == HYB_LOGITS_ALL ? "extend_all" : "extend"));
-  int64_t rows = which == HYB_LOGITS_ALL ? batch.tokens : batch.segment_count;
-  HYB_TRY(makeRoom(Gathered, rows * vocabulary));
-  float *gathered = buffers[Gathered].floats();
-  // Rows of empty segments are 0 and no launch writes them.
-  std::fill_n(gathered, rows * vocabulary, 0.0f);
+namespace {
 
-  std::vector<int64_t> starts(static_cast<size_t>(batch.segment_count));
-  for (int64_t i = 0, start = 0; i < batch.segment_count; ++i) {
-    starts[static_cast<size_t>(i)] = start;
-    start += batch.segments[i].length;
-  }
-  for (int64_t done = 0;; done += state.chunk()) {
-    std::vector<SegmentRows> segments;
-    std::vector<int64_t> origins;
-    int64_t tokens = 0;
+/// Of every segment that is not finished after `done` of its tokens, at most a
+/// chunk more.
+struct Round {
+  std::vector<SegmentRows> segments;
+  std::vector<int64_t> origins; // index of the segment in the batch
+  int64_t tokens = 0;
+
+  Round(const State &state, const hyb_batch &batch, int64_t done) {
     for (int64_t i = 0; i < batch.segment_count; ++i) {
       const hyb_segment &segment = batch.segments[i];
       if (segment.length <= done)
@@ -165,35 +180,76 @@ Status Context::extend(State &state, const hyb_batch &batch, hyb_logits which,
       origins.push_back(i);
       tokens += length;
     }
-    if (segments.empty())
-      break;
-    HYB_TRY(makeRoom(Ids, tokens));
-    int32_t *ids = buffers[Ids].integers();
-    for (size_t k = 0; k < segments.size(); ++k) {
-      const int32_t *source =
-          batch.ids + starts[static_cast<size_t>(origins[k])] + done;
-      ids = std::copy_n(source, segments[k].length, ids);
-    }
-    HYB_TRY(state.remember(segments));
-    HYB_TRY(runExtend(state, segments, tokens, *entry));
-    state.advance(segments, buffers[Ids].integers());
-
-    const float *row = buffers[Logits].floats();
-    for (size_t k = 0; k < segments.size(); ++k) {
-      int64_t count = which == HYB_LOGITS_ALL ? segments[k].length : 1;
-      int64_t target = which == HYB_LOGITS_ALL
-                           ? starts[static_cast<size_t>(origins[k])] + done
-                           : origins[k];
-      std::copy_n(row, count * vocabulary, gathered + target * vocabulary);
-      row += count * vocabulary;
-    }
   }
-  *logits = gathered;
+};
+
+} // namespace
+
+// Segments longer than the state's chunk take several rounds; in each, every
+// unfinished segment advances by at most a chunk.
+Status Context::extend(State &state, const hyb_batch &batch, hyb_logits which,
+                       const float **result) {
+  int64_t vocabulary = owner->meta().vocabulary;
+  HYB_TRY(checkBatch(batch, vocabulary));
+  HYB_TRY(state.checkExtend(batch));
+  bool all = which == HYB_LOGITS_ALL;
+  HYB_ASSIGN(const PlanEntry *entry,
+             owner->entry(all ? "extend_all" : "extend"));
+  std::vector<int64_t> starts(static_cast<size_t>(batch.segment_count));
+  for (int64_t i = 0, start = 0; i < batch.segment_count; ++i) {
+    starts[static_cast<size_t>(i)] = start;
+    start += batch.segments[i].length;
+  }
+  // One round that has every row leaves them where they belong.
+  Round round(state, batch, 0);
+  bool gathers = round.tokens < batch.tokens ||
+                 (!all && round.segments.size() < starts.size()) ||
+                 batch.tokens == 0;
+  if (gathers)
+    HYB_TRY(
+        clearGathered((all ? batch.tokens : batch.segment_count) * vocabulary));
+  for (int64_t done = 0; !round.segments.empty();) {
+    HYB_TRY(placeInputs(round.tokens,
+                        static_cast<int64_t>(round.segments.size()), false));
+    int32_t *ids = inputs.hostAt<int32_t>(places.offset[Ids]);
+    for (size_t k = 0; k < round.segments.size(); ++k)
+      ids = std::copy_n(
+          batch.ids + starts[static_cast<size_t>(round.origins[k])] + done,
+          round.segments[k].length, ids);
+    HYB_TRY(state.remember(round.segments));
+    HYB_TRY(runExtend(state, round.segments, round.tokens, *entry));
+    state.advance(round.segments, inputs.hostAt<int32_t>(places.offset[Ids]));
+    const float *row = logits.hostAt<float>(0);
+    for (size_t k = 0; gathers && k < round.segments.size(); ++k) {
+      int64_t origin = round.origins[k];
+      int64_t count = (all ? round.segments[k].length : 1) * vocabulary;
+      int64_t target =
+          all ? starts[static_cast<size_t>(origin)] + done : origin;
+      std::copy_n(row, count, gathered.floats() + target * vocabulary);
+      row += count;
+    }
+    done += state.chunk();
+    round = Round(state, batch, done);
+  }
+  *result = gathers ? gathered.floats() : logits.hostAt<float>(0);
+  return Status();
+}
+
+/// Rows of empty segments are 0 and no launch writes them.
+Status Context::clearGathered(int64_t elements) {
+  int64_t bytes;
+  if (__builtin_mul_overflow(elements, kElementBytes, &bytes))
+    return failure(HYB_OUT_OF_MEMORY, "a buffer of %lld elements is too large",
+                   static_cast<long long>(elements));
+  if (bytes > gathered.bytes()) {
+    HYB_ASSIGN(gathered, Memory::allocate(bytes));
+  }
+  std::fill_n(gathered.floats(), elements, 0.0f);
   return Status();
 }
 
 Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
-                                  float *gradients, const float **losses) {
+                                  void *gradients, const float **result) {
   HYB_TRY(checkBatch(batch, owner->meta().vocabulary));
   HYB_TRY(checkLabels(batch, owner->meta().vocabulary));
   HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
@@ -207,46 +263,55 @@ Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
     shape.symbols[Symbols::Longest] =
         std::max(shape.symbols[Symbols::Longest], batch.segments[i].length);
   }
-  for (Role role : {Ids, Labels, Weights, TokenSegment, Loss})
-    HYB_TRY(makeRoom(role, tokens));
-  HYB_TRY(makeRoom(SegmentTable, 4 * batch.segment_count));
-  fillSegmentTables(segments, buffers[SegmentTable].integers(),
-                    buffers[TokenSegment].integers());
-  std::copy_n(batch.ids, tokens, buffers[Ids].integers());
-  std::copy_n(batch.labels, tokens, buffers[Labels].integers());
+  HYB_TRY(placeInputs(tokens, batch.segment_count, /*withLabels=*/true));
+  HYB_TRY(makeRoom(losses, tokens * kElementBytes));
+  fillSegmentTables(segments,
+                    inputs.hostAt<int32_t>(places.offset[SegmentTable]),
+                    inputs.hostAt<int32_t>(places.offset[TokenSegment]));
+  std::copy_n(batch.ids, tokens, inputs.hostAt<int32_t>(places.offset[Ids]));
+  std::copy_n(batch.labels, tokens,
+              inputs.hostAt<int32_t>(places.offset[Labels]));
+  float *weights = inputs.hostAt<float>(places.offset[Weights]);
   if (batch.weights)
-    std::copy_n(batch.weights, tokens, buffers[Weights].floats());
+    std::copy_n(batch.weights, tokens, weights);
   else
-    std::fill_n(buffers[Weights].floats(), tokens, 1.0f);
+    std::fill_n(weights, tokens, 1.0f);
   if (tokens > 0) {
     Bindings bindings;
     bindings.gradients = gradients;
-    HYB_TRY(run(*entry, shape, bindings));
+    HYB_TRY(runner->upload(inputs, places.bytes));
+    HYB_TRY(run(*entry, shape, std::move(bindings)));
+    HYB_TRY(runner->download(losses, tokens * kElementBytes));
+    HYB_TRY(runner->finish());
   }
-  *losses = buffers[Loss].floats();
+  *result = losses.hostAt<float>(0);
   return Status();
 }
 
-Status Context::loss(const hyb_batch &batch, const float **losses) {
-  return runWholeSequences(batch, "loss", nullptr, losses);
+Status Context::loss(const hyb_batch &batch, const float **result) {
+  return runWholeSequences(batch, "loss", nullptr, result);
 }
 
-Status Context::backward(const hyb_batch &batch, float *gradients,
-                         const float **losses) {
-  return runWholeSequences(batch, "backward", gradients, losses);
+Status Context::backward(const hyb_batch &batch, void *gradients,
+                         const float **result) {
+  return runWholeSequences(batch, "backward", gradients, result);
 }
 
-Status Context::update(float *gradients, float *moment1, float *moment2,
-                       float *scalars) {
+Status Context::update(void *gradients, void *moment1, void *moment2,
+                       float *values) {
+  constexpr int64_t kScalars = 16, kBytes = kScalars * kElementBytes;
   HYB_ASSIGN(const PlanEntry *entry, owner->entry("update"));
-  HYB_TRY(makeRoom(Scalars, 16));
-  std::copy_n(scalars, 16, buffers[Scalars].floats());
+  HYB_TRY(makeRoom(scalars, kBytes));
+  std::copy_n(values, kScalars, scalars.hostAt<float>(0));
+  HYB_TRY(runner->upload(scalars, kBytes));
   Bindings bindings;
   bindings.gradients = gradients;
   bindings.moment1 = moment1;
   bindings.moment2 = moment2;
-  HYB_TRY(run(*entry, CallShape(), bindings));
-  std::copy_n(buffers[Scalars].floats(), 16, scalars);
+  HYB_TRY(run(*entry, CallShape(), std::move(bindings)));
+  HYB_TRY(runner->download(scalars, kBytes));
+  HYB_TRY(runner->finish());
+  std::copy_n(scalars.hostAt<float>(0), kScalars, values);
   return Status();
 }
 

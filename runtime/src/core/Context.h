@@ -12,7 +12,7 @@
 #include "core/Batch.h"
 #include "core/Memory.h"
 #include "core/Model.h"
-#include "cpu/LaunchRunner.h"
+#include "core/Trace.h"
 
 #include <map>
 
@@ -22,11 +22,11 @@ class State;
 
 class Context {
 public:
-  Context(Model &model, const hyb_context_options &options)
-      : owner(&model), runner(model.runtime().threads()),
-        poison(options.poison != 0) {}
+  static Result<std::unique_ptr<Context>>
+  create(Model &model, const hyb_context_options &options);
 
   Model &model() const { return *owner; }
+  Queue &queue() const { return *runner; }
   int64_t memoryBytes() const;
 
   /// Appends a batch to a state; `*logits` is valid until the next call.
@@ -34,12 +34,15 @@ public:
                 const float **logits);
   /// Loss per token, valid until the next call.
   Status loss(const hyb_batch &batch, const float **losses);
-  /// Loss per token; gradients are added to `gradients`.
-  Status backward(const hyb_batch &batch, float *gradients,
+  /// Loss per token; gradients are added to `gradients`, a flat buffer of the
+  /// device.
+  Status backward(const hyb_batch &batch, void *gradients,
                   const float **losses);
-  /// The optimiser step over flat buffers; `scalars` is f32 [16].
-  Status update(float *gradients, float *moment1, float *moment2,
-                float *scalars);
+  /// The optimiser step over flat buffers of the device; `scalars` is f32 [16]
+  /// of the host.
+  Status update(void *gradients, void *moment1, void *moment2, float *scalars);
+  /// Where the last call left its logits in the device's memory.
+  const StagedMemory &logitsMemory() const { return logits; }
 
   /// Makes room for calls up to this one, so that none of them allocates.
   Status reserve(const std::string &entry, const CallShape &shape);
@@ -51,42 +54,46 @@ public:
   };
   void startProfile() { profiling = true; }
   const std::map<std::string, Profile> &profiles() const { return profile; }
+  /// From now on records when every launch ran; null stops.
+  void traceTo(Trace *target) { trace = target; }
 
 private:
-  /// Input and output buffers, by role.
-  enum Role {
-    Ids,
-    Labels,
-    Weights,
-    SegmentTable,
-    TokenSegment,
-    Loss,
-    Logits,
-    Gathered,
-    Scalars,
-    RoleCount
+  /// What a call gives to kernels. All of it is one block, so that it travels
+  /// in one copy, with places that depend on the shape of the call alone.
+  enum Input { Ids, Labels, Weights, SegmentTable, TokenSegment, InputCount };
+  struct InputPlaces {
+    int64_t offset[InputCount] = {};
+    int64_t bytes = 0;
   };
 
+  Context() = default;
+  Status makeRoom(StagedMemory &memory, int64_t bytes);
+  /// Places for the inputs of a call; labels and weights only `withLabels`.
+  Status placeInputs(int64_t tokens, int64_t segments, bool withLabels);
+  Status clearGathered(int64_t elements);
   Status runExtend(State &state, const std::vector<SegmentRows> &segments,
                    int64_t tokens, const PlanEntry &entry);
   Status runWholeSequences(const hyb_batch &batch, const char *entryName,
-                           float *gradients, const float **losses);
+                           void *gradients, const float **losses);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
   Result<PlanInstance *> instanceFor(const PlanEntry &entry,
                                      const CallShape &shape);
-  Status makeRoom(Role role, int64_t elements);
   void bindBuffers(Bindings &bindings) const;
   void recordProfile(const PlanInstance &instance,
                      const std::vector<int64_t> &nanoseconds);
 
-  Model *owner;
-  LaunchRunner runner;
-  bool poison;
-  Memory arena;
-  Memory buffers[RoleCount];
-  /// The most recently used is last.
+  Model *owner = nullptr;
+  std::unique_ptr<Queue> runner;
+  bool poison = false;
+  DeviceMemory arena;
+  StagedMemory inputs, losses, logits, scalars;
+  InputPlaces places;
+  /// Logits of a call that takes several rounds.
+  Memory gathered;
+  /// The most recently used is last. Gone before the queue that prepared them.
   std::vector<std::unique_ptr<PlanInstance>> instances;
   bool profiling = false;
+  Trace *trace = nullptr;
   std::map<std::string, Profile> profile;
 };
 

@@ -10,13 +10,15 @@
 
 #include "core/HbxFormat.h"
 #include "io/Safetensors.h"
+#include "train/Initialise.h"
 
 #include <cmath>
 #include <cstring>
 
 namespace hyb::rt {
 
-Result<ArtefactTables> ArtefactTables::read(const HbxReader &artefact) {
+Result<ArtefactTables> ArtefactTables::read(const HbxReader &artefact,
+                                            const std::string &planName) {
   ArtefactTables tables;
   HYB_ASSIGN(Bytes meta, artefact.get("meta"));
   HYB_ASSIGN(tables.meta, ModelMeta::parse(meta));
@@ -24,77 +26,43 @@ Result<ArtefactTables> ArtefactTables::read(const HbxReader &artefact) {
   HYB_ASSIGN(tables.parameters, ParameterTable::parse(parameters));
   HYB_ASSIGN(Bytes states, artefact.get("states"));
   HYB_ASSIGN(tables.states, StateTable::parse(states));
-  HYB_ASSIGN(Bytes plan, artefact.get("plan", "cpu"));
+  std::string name = planName;
+  for (const HbxReader::Section &section : artefact.sections())
+    if (name.empty() && section.kind == "plan")
+      name = section.name;
+  HYB_ASSIGN(Bytes plan, artefact.get("plan", name.empty() ? "cpu" : name));
   HYB_ASSIGN(tables.plan, Plan::parse(plan));
   return tables;
-}
-
-Status Model::chooseLevel(const HbxReader &artefact) {
-  std::string held;
-  std::optional<CpuLevel> best;
-  std::optional<CpuLevel> host = hostCpuLevel();
-  for (CpuLevel level : kCpuLevels) {
-    if (!artefact.find("code", cpuLevelName(level)))
-      continue;
-    held += (held.empty() ? "" : ", ") + std::string(cpuLevelName(level));
-    if (host && level <= *host)
-      best = level;
-  }
-  const char *hostName = host ? cpuLevelName(*host) : "not x86-64";
-  std::optional<CpuLevel> forced = owner->forcedLevel();
-  if (forced && (!host || *forced > *host))
-    return failure(HYB_UNSUPPORTED,
-                   "processor level %s was asked for, this processor is %s; "
-                   "ask for a lower level or for none",
-                   cpuLevelName(*forced), hostName);
-  if (forced && !artefact.find("code", cpuLevelName(*forced)))
-    return failure(HYB_UNSUPPORTED,
-                   "processor level %s was asked for, the artefact holds code "
-                   "for %s; compile the spec with that level",
-                   cpuLevelName(*forced), held.empty() ? "none" : held.c_str());
-  if (!forced && !best)
-    return failure(HYB_UNSUPPORTED,
-                   "artefact holds code for %s, this processor is %s; compile "
-                   "the spec for this processor",
-                   held.empty() ? "no processor" : held.c_str(), hostName);
-  codeLevel = forced ? *forced : *best;
-  return Status();
-}
-
-Status Model::resolveKernels() {
-  for (const PlanKernel &kernel : tables.plan.kernels) {
-    const void *address = code.function(kernel.symbol);
-    if (!address)
-      return failure(HYB_INVALID_FILE,
-                     "code for %s has no kernel '%.64s' (%.64s); compile the "
-                     "spec again",
-                     cpuLevelName(codeLevel), kernel.symbol.c_str(),
-                     kernel.name.c_str());
-    kernels.push_back(
-        reinterpret_cast<Kernel>(reinterpret_cast<uintptr_t>(address)));
-  }
-  return Status();
 }
 
 Result<std::unique_ptr<Model>> Model::open(Runtime &runtime, Bytes bytes) {
   HYB_ASSIGN(HbxReader artefact, HbxReader::parse(bytes));
   auto model = std::make_unique<Model>();
   model->owner = &runtime;
-  HYB_ASSIGN(model->tables, ArtefactTables::read(artefact));
-  HYB_TRY(model->chooseLevel(artefact));
-  HYB_ASSIGN(Bytes code, artefact.get("code", cpuLevelName(model->codeLevel)));
-  HYB_ASSIGN(model->code, CodeImage::load(code));
-  HYB_TRY(model->resolveKernels());
+  std::string reason;
+  HYB_ASSIGN(model->place, runtime.devices().choose(artefact, &reason));
+  HYB_ASSIGN(std::string planName, model->place->choosePlan(artefact));
+  HYB_ASSIGN(model->tables, ArtefactTables::read(artefact, planName));
+  HYB_ASSIGN(model->program,
+             model->place->load(artefact, planName, model->tables.plan));
   HYB_ASSIGN(Bytes states, artefact.get("states"));
   model->tableHash = hbxChecksum(states.data, states.size);
-  HYB_ASSIGN(
-      model->weights,
-      Memory::allocate(model->tables.parameters.elements * kElementBytes));
-  runtime.log(HYB_LOG_INFO, "%s: %lld parameters, code for %s, %d threads",
+  HYB_TRY(model->allocate());
+  if (!reason.empty())
+    runtime.log(HYB_LOG_INFO, "runs on the processor: %s", reason.c_str());
+  runtime.log(HYB_LOG_INFO, "%s: %lld parameters, code for %s, %s",
               model->meta().name.c_str(),
               static_cast<long long>(model->parameterTable().scalars()),
-              cpuLevelName(model->codeLevel), runtime.threads().size());
+              model->codeName().c_str(), model->place->description().c_str());
   return model;
+}
+
+Status Model::allocate() {
+  HYB_ASSIGN(weights, place->allocate(flatBytes()));
+  const std::vector<uint32_t> &constants = tables.plan.constants;
+  int64_t bytes = static_cast<int64_t>(constants.size()) * kElementBytes;
+  HYB_ASSIGN(constantMemory, place->allocate(bytes));
+  return place->write(constantMemory.data(), constants.data(), bytes);
 }
 
 Result<std::unique_ptr<Model>> Model::open(Runtime &runtime,
@@ -143,7 +111,7 @@ Status checkParameter(const SafetensorsView &view, const ParameterInfo &info,
 } // namespace
 
 Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
-                      const std::string &prefix, float *target) {
+                      const std::string &prefix, Device &device, void *target) {
   for (const ParameterInfo &info : table.parameters)
     HYB_TRY(checkParameter(view, info, prefix + info.path));
   for (const TensorEntry &entry : view.tensors())
@@ -157,35 +125,57 @@ Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
                      entry.name.c_str());
   for (const ParameterInfo &info : table.parameters) {
     Bytes data = view.data(*view.find(prefix + info.path));
-    std::memcpy(target + info.offset, data.data, data.size);
+    HYB_TRY(device.write(static_cast<float *>(target) + info.offset, data.data,
+                         static_cast<int64_t>(data.size)));
   }
   return Status();
 }
 
 Status Model::loadWeights(const std::string &path) {
   HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
-  return copyParameters(file.view, tables.parameters, "", weights.floats())
+  return copyParameters(file.view, tables.parameters, "", *place,
+                        weights.data())
       .within(path);
 }
 
 Status Model::saveWeights(const std::string &path) const {
+  HYB_ASSIGN(HostView host, HostView::of(*place, parameters(), flatBytes()));
   std::vector<TensorToWrite> tensors;
   for (const ParameterInfo &info : tables.parameters.parameters)
-    tensors.push_back(
-        {info.path, DType::F32, unsignedShape(info), parameter(info)});
+    tensors.push_back({info.path, DType::F32, unsignedShape(info),
+                       host.floats() + info.offset});
   return writeSafetensors(path, tensors,
                           {{"format", "hybridc"}, {"model", meta().name}});
 }
 
+Status Model::initialise(uint64_t seed) {
+  if (place->isHost()) {
+    initialiseParameters(tables.parameters, seed, parameters());
+    return Status();
+  }
+  HYB_ASSIGN(Memory host, Memory::allocate(flatBytes()));
+  initialiseParameters(tables.parameters, seed, host.floats());
+  return place->write(parameters(), host.data(), flatBytes());
+}
+
+Status Model::readParameter(const ParameterInfo &info, float *target) const {
+  return place->read(target, parameter(info), info.elements * kElementBytes);
+}
+
+Status Model::writeParameter(const ParameterInfo &info, const float *source) {
+  return place->write(parameter(info), source, info.elements * kElementBytes);
+}
+
 Status Model::checkFinite() const {
+  HYB_ASSIGN(HostView host, HostView::of(*place, parameters(), flatBytes()));
   for (const ParameterInfo &info : tables.parameters.parameters)
     for (int64_t i = 0; i < info.elements; ++i)
-      if (!std::isfinite(parameter(info)[i]))
+      if (!std::isfinite(host.floats()[info.offset + i]))
         return failure(HYB_MISMATCH,
                        "%s holds %g at element %lld; the weights are damaged "
                        "or training diverged",
                        info.path.c_str(),
-                       static_cast<double>(parameter(info)[i]),
+                       static_cast<double>(host.floats()[info.offset + i]),
                        static_cast<long long>(i));
   return Status();
 }

@@ -12,7 +12,6 @@
 #include "core/Memory.h"
 #include "core/PlanInstance.h"
 #include "core/Runtime.h"
-#include "cpu/CodeImage.h"
 #include "io/HbxReader.h"
 
 namespace hyb::rt {
@@ -25,7 +24,9 @@ struct ArtefactTables {
   StateTable states;
   Plan plan;
 
-  static Result<ArtefactTables> read(const HbxReader &artefact);
+  /// With the plan of that name; empty: the first there is.
+  static Result<ArtefactTables> read(const HbxReader &artefact,
+                                     const std::string &planName = "");
 };
 
 class Model {
@@ -38,44 +39,55 @@ public:
   const ModelMeta &meta() const { return tables.meta; }
   const ParameterTable &parameterTable() const { return tables.parameters; }
   const StateTable &stateTable() const { return tables.states; }
-  CpuLevel level() const { return codeLevel; }
+  Device &device() const { return *place; }
+  /// "x86-64-v3", "sm_90a"
+  const std::string &codeName() const { return program->codeName(); }
   /// Of the tables that a saved state depends on.
   uint64_t fingerprint() const { return tableHash; }
   ModelTables planTables() const {
     return {tables.plan, tables.meta, tables.parameters, tables.states,
-            kernels};
+            program->kernels()};
   }
   /// The entry point, or an error that says that the spec has none.
   Result<const PlanEntry *> entry(const std::string &name) const;
 
-  float *parameters() const { return weights.floats(); }
+  /// In the device's memory: the host may use the address where it is one.
+  float *parameters() const { return static_cast<float *>(weights.data()); }
   float *parameter(const ParameterInfo &info) const {
-    return weights.floats() + info.offset;
+    return parameters() + info.offset;
+  }
+  const DeviceMemory &parameterMemory() const { return weights; }
+  void *constants() const { return constantMemory.data(); }
+  int64_t flatBytes() const {
+    return tables.parameters.elements * kElementBytes;
   }
 
+  /// Fills the parameters with the spec's distributions.
+  Status initialise(uint64_t seed);
+  /// The elements of one parameter, from and to memory of the host.
+  Status readParameter(const ParameterInfo &info, float *target) const;
+  Status writeParameter(const ParameterInfo &info, const float *source);
   Status loadWeights(const std::string &path);
   Status saveWeights(const std::string &path) const;
   Status checkFinite() const;
 
 private:
-  Status chooseLevel(const HbxReader &artefact);
-  Status resolveKernels();
+  Status allocate();
 
   Runtime *owner = nullptr;
+  Device *place = nullptr;
   ArtefactTables tables;
-  CodeImage code;
-  CpuLevel codeLevel = CpuLevel::X86_64;
-  std::vector<Kernel> kernels;
+  std::unique_ptr<Program> program;
   uint64_t tableHash = 0;
-  Memory weights;
+  DeviceMemory weights, constantMemory;
 };
 
 /// Checks that `view` holds exactly the parameters of `table`, as F32 with
 /// their shapes, under `prefix` + path; then copies them to `target`, which is
-/// laid out by the table.
+/// laid out by the table and in the memory of `device`.
 Status copyParameters(const class SafetensorsView &view,
                       const ParameterTable &table, const std::string &prefix,
-                      float *target);
+                      Device &device, void *target);
 
 } // namespace hyb::rt
 

@@ -52,6 +52,8 @@ struct PlanKernel {
   std::string symbol; // in the code
   std::string name;   // for people
   int64_t scratchBytes = 0;
+  /// On an accelerator: shared memory and threads of a task.
+  int64_t sharedBytes = 0, threads = 0;
   std::vector<Expression> grid;
   /// Per grid dimension; the others are loops inside a task.
   std::vector<bool> parallel;
@@ -65,8 +67,10 @@ struct PlanBuffer {
   std::string path;
   /// Of an arena buffer: live from launch `first` to launch `last`.
   uint32_t first = 0, last = 0;
-  /// Of a constant: its elements, bit by bit.
+  /// Of a constant: its elements, bit by bit, and where they are among all
+  /// constants of the plan, in bytes.
   std::vector<uint32_t> data;
+  int64_t constantOffset = 0;
 };
 
 struct PlanView {
@@ -99,6 +103,8 @@ struct PlanEntry {
 struct Plan {
   std::vector<PlanKernel> kernels;
   std::map<std::string, PlanEntry> entries;
+  /// The elements of all constants.
+  std::vector<uint32_t> constants;
 
   /// Every index in the result is in range.
   static Result<Plan> parse(Bytes text);

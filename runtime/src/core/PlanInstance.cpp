@@ -106,7 +106,7 @@ Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
   case BufferKind::Scalars:
     return int64_t(16);
   case BufferKind::Constant:
-    place.constant = buffer.data.data();
+    place.offset = buffer.constantOffset;
     return static_cast<int64_t>(buffer.data.size());
   }
   return failure(HYB_INTERNAL, "buffer of an unknown kind");
@@ -116,7 +116,7 @@ Result<PlanInstance::BufferPlace>
 PlanInstance::placeBuffer(const ModelTables &tables,
                           const PlanBuffer &buffer) const {
   std::string where = "buffer " + buffer.name;
-  BufferPlace place = {buffer.kind, 0, 0, 0, nullptr};
+  BufferPlace place = {buffer.kind, 0, 0, 0};
   HYB_ASSIGN(place.elements,
              product(buffer.sizes,
                      buffer.kind == BufferKind::State ? callShape.stateSymbols()
@@ -214,7 +214,12 @@ Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
         continue;
     }
     const PlanKernel &kernel = tables.plan.kernels[alternative.kernel];
-    LaunchPlace place = {alternative.kernel, views.size(), grids.size(), 1};
+    LaunchPlace place = {alternative.kernel,
+                         views.size(),
+                         grids.size(),
+                         1,
+                         static_cast<uint32_t>(alternative.views.size()),
+                         static_cast<uint32_t>(kernel.grid.size())};
     for (size_t i = 0; i < kernel.grid.size(); ++i) {
       HYB_ASSIGN(int64_t size, evaluate(kernel.grid[i], symbols, where));
       grids.push_back(size);
@@ -250,9 +255,10 @@ Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
   // The arrays have stopped growing: their addresses may be taken. They survive
   // a move of the instance.
   for (const LaunchPlace &place : instance.launchPlaces)
-    instance.list.push_back(
-        {tables.kernels[place.kernel], instance.views.data() + place.firstView,
-         instance.grids.data() + place.firstGrid, place.tasks});
+    instance.list.push_back({tables.kernels[place.kernel],
+                             instance.views.data() + place.firstView,
+                             instance.grids.data() + place.firstGrid,
+                             place.tasks, place.viewCount, place.gridRank});
   return instance;
 }
 
@@ -270,7 +276,7 @@ void *PlanInstance::baseOf(const BufferPlace &place,
   case BufferKind::Moment2:
     return bindings.moment2;
   case BufferKind::State:
-    return bindings.states ? (*bindings.states)[place.state] : nullptr;
+    return bindings.states.empty() ? nullptr : bindings.states[place.state];
   case BufferKind::Ids:
     return bindings.ids;
   case BufferKind::Labels:
@@ -288,16 +294,20 @@ void *PlanInstance::baseOf(const BufferPlace &place,
   case BufferKind::Scalars:
     return bindings.scalars;
   case BufferKind::Constant:
-    return const_cast<void *>(place.constant);
+    return bindings.constants;
   }
   return nullptr;
 }
 
-void PlanInstance::bind(const Bindings &bindings) {
+void PlanInstance::bind(Bindings bindings) {
+  if (bindCount > 0 && bindings == bound)
+    return;
+  bound = std::move(bindings);
+  ++bindCount;
   for (size_t i = 0; i < views.size(); ++i) {
     const BufferPlace &place = buffers[viewPlaces[i].buffer];
-    views[i].base = static_cast<char *>(baseOf(place, bindings)) +
-                    place.offset + viewPlaces[i].offset;
+    views[i].base = static_cast<char *>(baseOf(place, bound)) + place.offset +
+                    viewPlaces[i].offset;
   }
 }
 

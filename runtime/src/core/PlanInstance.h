@@ -9,9 +9,9 @@
 #ifndef HYBRID_RUNTIME_CORE_PLANINSTANCE_H
 #define HYBRID_RUNTIME_CORE_PLANINSTANCE_H
 
+#include "core/Device.h"
 #include "core/Plan.h"
 #include "core/Tables.h"
-#include "cpu/KernelBorder.h"
 
 namespace hyb::rt {
 
@@ -34,14 +34,24 @@ struct CallShape {
 
 /// Where the buffers of a call are. What an entry does not use may be null.
 struct Bindings {
-  void *arena = nullptr;
+  void *arena = nullptr, *constants = nullptr;
   void *parameters = nullptr, *gradients = nullptr;
   void *moment1 = nullptr, *moment2 = nullptr;
   void *ids = nullptr, *labels = nullptr, *weights = nullptr;
   void *segmentTable = nullptr, *tokenSegment = nullptr;
   void *loss = nullptr, *logits = nullptr, *scalars = nullptr;
   /// By index in the state table.
-  const std::vector<void *> *states = nullptr;
+  std::vector<void *> states;
+
+  bool operator==(const Bindings &other) const {
+    auto all = [](const Bindings &b) {
+      return std::tie(b.arena, b.constants, b.parameters, b.gradients,
+                      b.moment1, b.moment2, b.ids, b.labels, b.weights,
+                      b.segmentTable, b.tokenSegment, b.loss, b.logits,
+                      b.scalars, b.states);
+    };
+    return all(*this) == all(other);
+  }
 };
 
 /// What an entry is checked against.
@@ -51,7 +61,7 @@ struct ModelTables {
   const ParameterTable &parameters;
   const StateTable &states;
   /// By index in the plan.
-  const std::vector<Kernel> &kernels;
+  const std::vector<KernelHandle> &kernels;
 };
 
 /// An entry whose expressions have been evaluated: every launch that runs, with
@@ -69,12 +79,19 @@ public:
   int64_t scratchBytes() const { return scratchSize; }
 
   /// Puts addresses into the views. The launches are valid until the next bind.
-  void bind(const Bindings &bindings);
+  void bind(Bindings bindings);
+  /// Another number for every set of addresses that bind has put in.
+  uint64_t generation() const { return bindCount; }
   const std::vector<Launch> &launches() const { return list; }
   /// The launch of the entry that launch `i` of the list came from.
   const PlanLaunch &origin(size_t i) const {
     return source->launches[origins[i]];
   }
+  /// In the plan.
+  size_t kernelIndex(size_t i) const { return launchPlaces[i].kernel; }
+
+  /// Belongs to the queue that runs this instance.
+  std::unique_ptr<PreparedLaunches> prepared;
 
 private:
   struct BufferPlace {
@@ -82,7 +99,6 @@ private:
     int64_t elements;
     int64_t offset; // in bytes, in what it is bound to
     size_t state;   // index in the state table
-    const void *constant;
   };
   struct ViewPlace {
     uint32_t buffer;
@@ -91,6 +107,7 @@ private:
   struct LaunchPlace {
     size_t kernel, firstView, firstGrid;
     int64_t tasks;
+    uint32_t viewCount, gridRank;
   };
 
   Status placeBuffers(const ModelTables &tables);
@@ -120,6 +137,8 @@ private:
   std::vector<LaunchPlace> launchPlaces;
   std::vector<uint32_t> origins;
   std::vector<Launch> list;
+  Bindings bound;
+  uint64_t bindCount = 0;
 };
 
 } // namespace hyb::rt

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Plan.h"
+
+#include "core/ArenaLayout.h"
 #include "io/Json.h"
 
 namespace hyb::rt {
@@ -48,7 +50,12 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   PlanKernel kernel;
   HYB_ASSIGN(kernel.symbol, jsonText(value, "symbol", where));
   HYB_ASSIGN(kernel.name, jsonText(value, "name", where));
-  HYB_ASSIGN(kernel.scratchBytes, jsonInteger(value, "scratch", where));
+  if (value.contains("threads")) {
+    HYB_ASSIGN(kernel.threads, jsonInteger(value, "threads", where));
+    HYB_ASSIGN(kernel.sharedBytes, jsonInteger(value, "shared", where));
+  } else {
+    HYB_ASSIGN(kernel.scratchBytes, jsonInteger(value, "scratch", where));
+  }
   HYB_ASSIGN(kernel.grid, readExpressions(value, "grid", kMaxGridRank, where));
   HYB_ASSIGN(const Json *parallel, jsonArray(value, "parallel", where));
   for (const Json &flag : *parallel) {
@@ -63,9 +70,12 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
     return failure(HYB_INVALID_FILE,
                    "%s: 'grid' has %zu dimensions and 'parallel' %zu",
                    where.c_str(), kernel.grid.size(), kernel.parallel.size());
-  if (kernel.scratchBytes < 0)
-    return failure(HYB_INVALID_FILE, "%s: 'scratch' is %lld", where.c_str(),
-                   static_cast<long long>(kernel.scratchBytes));
+  for (auto [key, number] : {std::pair{"scratch", kernel.scratchBytes},
+                             {"shared", kernel.sharedBytes},
+                             {"threads", kernel.threads}})
+    if (number < 0)
+      return failure(HYB_INVALID_FILE, "%s: '%s' is %lld", where.c_str(), key,
+                     static_cast<long long>(number));
   return kernel;
 }
 
@@ -180,6 +190,20 @@ Result<PlanEntry> readEntry(const std::string &name, const Json &value,
   return entry;
 }
 
+/// Appends the constants of an entry to those of the plan, each at a multiple
+/// of the alignment of buffers.
+void gatherConstants(PlanEntry &entry, std::vector<uint32_t> &constants) {
+  for (PlanBuffer &buffer : entry.buffers) {
+    if (buffer.kind != BufferKind::Constant)
+      continue;
+    constexpr size_t kStep = kArenaAlignment / kElementBytes;
+    constants.resize((constants.size() + kStep - 1) / kStep * kStep);
+    buffer.constantOffset =
+        static_cast<int64_t>(constants.size()) * kElementBytes;
+    constants.insert(constants.end(), buffer.data.begin(), buffer.data.end());
+  }
+}
+
 } // namespace
 
 const char *bufferKindName(BufferKind kind) {
@@ -202,6 +226,7 @@ Result<Plan> Plan::parse(Bytes text) {
   HYB_ASSIGN(const Json *entries, jsonObject(root, "entries", "plan"));
   for (const auto &[name, value] : entries->items()) {
     HYB_ASSIGN(PlanEntry entry, readEntry(name, value, plan.kernels.size()));
+    gatherConstants(entry, plan.constants);
     plan.entries.emplace(name, std::move(entry));
   }
   return plan;

@@ -15,9 +15,10 @@ namespace hyb::rt {
 Result<std::unique_ptr<Runtime>>
 Runtime::create(const hyb_runtime_options &options) {
   auto runtime = std::make_unique<Runtime>();
+  std::optional<CpuLevel> level;
   if (options.cpu_level) {
-    runtime->level = cpuLevelByName(options.cpu_level);
-    if (!runtime->level)
+    level = cpuLevelByName(options.cpu_level);
+    if (!level)
       return failure(HYB_INVALID_ARGUMENT,
                      "processor level '%.32s' is unknown; give x86-64, "
                      "x86-64-v3 or x86-64-v4",
@@ -26,6 +27,10 @@ Runtime::create(const hyb_runtime_options &options) {
   runtime->callback = options.log;
   runtime->callbackUser = options.log_user;
   HYB_ASSIGN(runtime->pool, ThreadPool::create(options.threads));
+  HYB_ASSIGN(runtime->deviceSet,
+             Devices::create(options.device ? options.device : "auto",
+                             options.use_current_context != 0, *runtime->pool,
+                             level));
   return runtime;
 }
 

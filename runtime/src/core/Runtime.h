@@ -1,4 +1,4 @@
-//===- Runtime.h - Threads and processor level ------------------*- C++ -*-===//
+//===- Runtime.h - Threads and devices --------------------------*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 #ifndef HYBRID_RUNTIME_CORE_RUNTIME_H
 #define HYBRID_RUNTIME_CORE_RUNTIME_H
 
-#include "cpu/CpuLevel.h"
+#include "core/Devices.h"
 #include "cpu/ThreadPool.h"
 
 namespace hyb::rt {
@@ -20,15 +20,14 @@ public:
   create(const hyb_runtime_options &options);
 
   ThreadPool &threads() const { return *pool; }
-  /// The level asked for, if any.
-  std::optional<CpuLevel> forcedLevel() const { return level; }
+  Devices &devices() const { return *deviceSet; }
 
   [[gnu::format(printf, 3, 4)]] void log(hyb_log_level logLevel,
                                          const char *format, ...) const;
 
 private:
   std::unique_ptr<ThreadPool> pool;
-  std::optional<CpuLevel> level;
+  std::unique_ptr<Devices> deviceSet;
   hyb_log_callback callback = nullptr;
   void *callbackUser = nullptr;
 };

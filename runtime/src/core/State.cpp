@@ -8,17 +8,18 @@
 
 #include "core/State.h"
 
+#include "core/ArenaLayout.h"
 #include "core/Checked.h"
 #include "core/Context.h"
 
 #include <cinttypes>
-#include <cstring>
 
 namespace hyb::rt {
 
 namespace {
 /// Of a slot, when neither the caller nor the spec names a length.
 constexpr int64_t kDefaultContext = 4096;
+constexpr int64_t kAlignment = kArenaAlignment;
 } // namespace
 
 Result<CallShape> State::shapeFor(const Model &model,
@@ -71,8 +72,8 @@ Status State::layOut() {
                      ", expected the %" PRId64 " slots; compile the spec again",
                      info.path.c_str(), sizes[0], slotCount);
     if (!checkedMul(elements, kElementBytes, &bytes) ||
-        !checkedAdd(bytes, int64_t(63), &padded) ||
-        !checkedAdd(totalBytes, padded / 64 * 64, &padded))
+        !checkedAdd(bytes, kAlignment - 1, &padded) ||
+        !checkedAdd(totalBytes, padded / kAlignment * kAlignment, &padded))
       return failure(HYB_OUT_OF_RANGE, "state %s is too large",
                      info.path.c_str());
     pieces.push_back({totalBytes,
@@ -99,7 +100,7 @@ Result<std::unique_ptr<State>> State::create(Model &model,
   state->model = &model;
   HYB_ASSIGN(state->shape, shapeFor(model, options));
   HYB_TRY(state->layOut());
-  HYB_ASSIGN(state->memory, Memory::allocate(state->totalBytes));
+  HYB_ASSIGN(state->memory, model.device().allocate(state->totalBytes));
   for (const Piece &piece : state->pieces)
     state->bases.push_back(state->place(piece, 0));
   state->slots.resize(static_cast<size_t>(options.slots));
@@ -144,22 +145,27 @@ Status State::checkExtend(const hyb_batch &batch) const {
   return Status();
 }
 
-void State::copyOut(int64_t slot, bool all, std::vector<char> &content) const {
+Status State::copyOut(int64_t slot, bool all,
+                      std::vector<char> &content) const {
   content.clear();
   for (const Piece &piece : pieces)
-    if (all || !piece.rowPerToken)
-      content.insert(content.end(), place(piece, slot),
-                     place(piece, slot) + piece.slotBytes);
+    if (all || !piece.rowPerToken) {
+      size_t begin = content.size();
+      content.resize(begin + static_cast<size_t>(piece.slotBytes));
+      HYB_TRY(model->device().read(content.data() + begin, place(piece, slot),
+                                   piece.slotBytes));
+    }
+  return Status();
 }
 
-void State::copyIn(int64_t slot, bool all, const std::vector<char> &content) {
+Status State::copyIn(int64_t slot, bool all, const std::vector<char> &content) {
   const char *next = content.data();
   for (const Piece &piece : pieces)
     if (all || !piece.rowPerToken) {
-      std::memcpy(place(piece, slot), next,
-                  static_cast<size_t>(piece.slotBytes));
+      HYB_TRY(model->device().write(place(piece, slot), next, piece.slotBytes));
       next += piece.slotBytes;
     }
+  return Status();
 }
 
 Status State::remember(const std::vector<SegmentRows> &segments) {
@@ -180,7 +186,7 @@ Status State::remember(const std::vector<SegmentRows> &segments) {
               (slot.checkpoints.front().position - checkpoint.position));
     }
     checkpoint.position = slot.length;
-    copyOut(segment.slot, /*all=*/false, checkpoint.content);
+    HYB_TRY(copyOut(segment.slot, /*all=*/false, checkpoint.content));
     slot.checkpoints.push_back(std::move(checkpoint));
   }
   return Status();
@@ -202,7 +208,7 @@ Status State::reset(int64_t slot) {
   // Rows of a cache are never read before they are written.
   for (const Piece &piece : pieces)
     if (!piece.rowPerToken)
-      std::memset(place(piece, slot), 0, static_cast<size_t>(piece.slotBytes));
+      HYB_TRY(model->device().clear(place(piece, slot), piece.slotBytes));
   at(slot) = Slot();
   return Status();
 }
@@ -213,8 +219,8 @@ Status State::fork(int64_t from, int64_t to) {
   if (from == to)
     return Status();
   for (const Piece &piece : pieces)
-    std::memcpy(place(piece, to), place(piece, from),
-                static_cast<size_t>(piece.slotBytes));
+    HYB_TRY(model->device().copy(place(piece, to), place(piece, from),
+                                 piece.slotBytes));
   at(to) = at(from);
   return Status();
 }
@@ -246,7 +252,7 @@ Status State::rollback(Context &context, int64_t slotIndex, int64_t tokens) {
   auto begin = slot.history.begin() + (checkpoint.position - first);
   std::vector<int32_t> again(begin, slot.history.begin() + (target - first));
   slot.history.erase(begin, slot.history.end());
-  copyIn(slotIndex, /*all=*/false, checkpoint.content);
+  HYB_TRY(copyIn(slotIndex, /*all=*/false, checkpoint.content));
   slot.length = checkpoint.position;
   if (again.empty()) {
     slot.checkpoints.push_back(std::move(checkpoint));

@@ -61,6 +61,7 @@ public:
     return shape.symbols[Symbols::Context] - length(slot);
   }
   int64_t slotCount() const { return static_cast<int64_t>(slots.size()); }
+  /// In the device's memory, by index in the state table.
   const std::vector<void *> &buffers() const { return bases; }
   /// Fills in the symbols that belong to a state.
   void describe(CallShape &call) const;
@@ -102,15 +103,15 @@ private:
     return static_cast<char *>(memory.data()) + piece.offset +
            slot * piece.slotBytes;
   }
-  void copyOut(int64_t slot, bool all, std::vector<char> &content) const;
-  void copyIn(int64_t slot, bool all, const std::vector<char> &content);
+  Status copyOut(int64_t slot, bool all, std::vector<char> &content) const;
+  Status copyIn(int64_t slot, bool all, const std::vector<char> &content);
   Slot &at(int64_t slot) { return slots[static_cast<size_t>(slot)]; }
 
   Model *model = nullptr;
   CallShape shape;
   std::vector<Piece> pieces;
   std::vector<void *> bases;
-  Memory memory;
+  DeviceMemory memory;
   int64_t totalBytes = 0;
   std::vector<Slot> slots;
 };

@@ -15,7 +15,6 @@
 #include "io/Safetensors.h"
 
 #include <cinttypes>
-#include <cstring>
 
 namespace hyb::rt {
 
@@ -47,7 +46,7 @@ Result<Snapshot> State::snapshot(int64_t slot) const {
   result.length = source.length;
   result.checkpoints = source.checkpoints;
   result.history = source.history;
-  copyOut(slot, /*all=*/true, result.content);
+  HYB_TRY(copyOut(slot, /*all=*/true, result.content));
   for (const Piece &piece : pieces)
     result.slotBytes.push_back(piece.slotBytes);
   return result;
@@ -65,7 +64,7 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
                    "both states with the same context, chunk and rollback "
                    "depth",
                    snapshot.content.size());
-  copyIn(slot, /*all=*/true, snapshot.content);
+  HYB_TRY(copyIn(slot, /*all=*/true, snapshot.content));
   at(slot).length = snapshot.length;
   at(slot).checkpoints = snapshot.checkpoints;
   at(slot).history = snapshot.history;
@@ -74,10 +73,16 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
 
 Status State::save(int64_t slot, const std::string &path) const {
   HYB_TRY(checkSlot(slot));
+  std::vector<HostView> views;
   std::vector<TensorToWrite> tensors;
-  for (size_t i = 0; i < pieces.size(); ++i)
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    HYB_ASSIGN(HostView view,
+               HostView::of(model->device(), place(pieces[i], slot),
+                            pieces[i].slotBytes));
+    views.push_back(std::move(view));
     tensors.push_back({model->stateTable().states[i].path, DType::F32,
-                       pieces[i].slotShape, place(pieces[i], slot)});
+                       pieces[i].slotShape, views.back().bytes()});
+  }
   return writeSafetensors(path, tensors,
                           {{"format", "hybridc state"},
                            {"model", model->meta().name},
@@ -118,7 +123,8 @@ Status State::load(int64_t slot, const std::string &path) {
   }
   for (size_t i = 0; i < pieces.size(); ++i) {
     Bytes data = view.data(*view.find(model->stateTable().states[i].path));
-    std::memcpy(place(pieces[i], slot), data.data, data.size);
+    HYB_TRY(model->device().write(place(pieces[i], slot), data.data,
+                                  static_cast<int64_t>(data.size)));
   }
   at(slot) = Slot();
   at(slot).length = *fileLength;

@@ -1,4 +1,4 @@
-//===- KernelBorder.h - What a kernel is to the runtime ---------*- C++ -*-===//
+//===- KernelBorder.h - What a kernel is to the processor -------*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,30 +14,20 @@
 #ifndef HYBRID_RUNTIME_CPU_KERNELBORDER_H
 #define HYBRID_RUNTIME_CPU_KERNELBORDER_H
 
-#include <cstddef>
-#include <cstdint>
+#include "core/Launch.h"
 
 namespace hyb::rt {
-
-/// `struct hyb_view`: sizes and strides in elements, unused ones 0.
-struct KernelView {
-  void *base;
-  int64_t sizes[4];
-  int64_t strides[4];
-};
-static_assert(sizeof(KernelView) == 72 && offsetof(KernelView, strides) == 40);
 
 /// `task` counts the parallel grid dimensions, the last one fastest.
 using Kernel = void (*)(const KernelView *views, const int64_t *grid,
                         int64_t task, void *scratch);
 
-/// One kernel over all its tasks, which are independent of each other.
-struct Launch {
-  Kernel kernel;
-  const KernelView *views;
-  const int64_t *grid;
-  int64_t tasks;
-};
+inline KernelHandle handleOf(Kernel kernel) {
+  return reinterpret_cast<KernelHandle>(kernel);
+}
+inline Kernel kernelOf(const Launch &launch) {
+  return reinterpret_cast<Kernel>(reinterpret_cast<uintptr_t>(launch.kernel));
+}
 
 } // namespace hyb::rt
 

@@ -50,7 +50,7 @@ Status LaunchRunner::reserve(size_t launches, int64_t scratchBytes) {
 
 void LaunchRunner::runAlone(const Launch &launch) {
   for (int64_t task = 0; task < launch.tasks; ++task)
-    launch.kernel(launch.views, launch.grid, task, scratch.data());
+    kernelOf(launch)(launch.views, launch.grid, task, scratch.data());
 }
 
 int64_t LaunchRunner::drainShare(const Launch &launch, Counter &next,
@@ -60,7 +60,7 @@ int64_t LaunchRunner::drainShare(const Launch &launch, Counter &next,
     int64_t task = next.value.fetch_add(1, std::memory_order_relaxed);
     if (task >= end)
       break;
-    launch.kernel(launch.views, launch.grid, task, threadScratch);
+    kernelOf(launch)(launch.views, launch.grid, task, threadScratch);
     ++done;
   }
   return done;

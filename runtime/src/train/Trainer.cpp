@@ -9,7 +9,6 @@
 #include "train/Trainer.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace hyb::rt {
 
@@ -57,17 +56,18 @@ Trainer::create(Context &context, const hyb_trainer_options &options) {
   for (const char *name : {"backward", "update"})
     HYB_TRY(context.model().entry(name).status());
   std::unique_ptr<Trainer> trainer(new Trainer(context, options));
-  int64_t bytes = context.model().parameterTable().elements * kElementBytes;
-  HYB_ASSIGN(trainer->gradients, Memory::allocate(bytes));
-  HYB_ASSIGN(trainer->moment1, Memory::allocate(bytes));
-  HYB_ASSIGN(trainer->moment2, Memory::allocate(bytes));
+  for (DeviceMemory *flat :
+       {&trainer->gradients, &trainer->moment1, &trainer->moment2}) {
+    HYB_ASSIGN(*flat,
+               context.model().device().allocate(context.model().flatBytes()));
+  }
   return trainer;
 }
 
 Status Trainer::accumulate(const hyb_batch &batch, double *loss,
                            double *weight) {
   const float *losses;
-  HYB_TRY(context.backward(batch, gradients.floats(), &losses));
+  HYB_TRY(context.backward(batch, gradients.data(), &losses));
   double lossSum = 0, weightSum = 0;
   for (int64_t i = 0; i < batch.tokens; ++i) {
     lossSum += losses[i];
@@ -82,19 +82,10 @@ Status Trainer::accumulate(const hyb_batch &batch, double *loss,
   return Status();
 }
 
-void Trainer::clearGradients() {
-  // A flat buffer is as large as the model: the threads share the work.
-  constexpr int64_t kPiece = int64_t(1) << 18;
-  char *bytes = static_cast<char *>(gradients.data());
-  int64_t size = gradients.bytes();
-  std::atomic<int64_t> next{0};
-  context.model().runtime().threads().run([&](int) {
-    int64_t begin;
-    while ((begin = next.fetch_add(kPiece)) < size)
-      std::memset(bytes + begin, 0,
-                  static_cast<size_t>(std::min(kPiece, size - begin)));
-  });
+Status Trainer::clearGradients() {
   accumulatedWeight = 0;
+  HYB_TRY(context.queue().fill(gradients.data(), gradients.bytes(), 0));
+  return context.queue().finish();
 }
 
 Status Trainer::update(float learningRate, hyb_update *result) {
@@ -121,14 +112,14 @@ Status Trainer::update(float learningRate, hyb_update *result) {
     scalars[BiasCorrection2] =
         static_cast<float>(1 - std::pow(static_cast<double>(options.beta2), t));
     scalars[GradientScale] = static_cast<float>(1 / accumulatedWeight);
-    HYB_TRY(context.update(gradients.floats(), moment1.floats(),
-                           moment2.floats(), scalars));
+    HYB_TRY(context.update(gradients.data(), moment1.data(), moment2.data(),
+                           scalars));
     report.gradient_norm = static_cast<double>(scalars[GradientNorm]);
     report.skipped = scalars[StepTaken] == 1.0f ? 0 : 1;
     steps += report.skipped ? 0 : 1;
   }
   report.step = steps;
-  clearGradients();
+  HYB_TRY(clearGradients());
   if (result)
     *result = report;
   return Status();
@@ -138,16 +129,20 @@ Status Trainer::save(const std::string &path,
                      std::map<std::string, std::string> metadata) const {
   const Model &model = context.model();
   std::vector<TensorToWrite> tensors;
-  auto append = [&](const std::string &prefix, const float *flat) {
+  std::vector<HostView> views;
+  for (auto [prefix, flat] :
+       {std::pair<const char *, const void *>{"", model.parameters()},
+        {kMoment1, moment1.data()},
+        {kMoment2, moment2.data()}}) {
+    HYB_ASSIGN(HostView view,
+               HostView::of(model.device(), flat, model.flatBytes()));
+    views.push_back(std::move(view));
     for (const ParameterInfo &info : model.parameterTable().parameters)
       tensors.push_back({prefix + info.path,
                          DType::F32,
                          {info.shape.begin(), info.shape.end()},
-                         flat + info.offset});
-  };
-  append("", model.parameters());
-  append(kMoment1, moment1.floats());
-  append(kMoment2, moment2.floats());
+                         views.back().floats() + info.offset});
+  }
   metadata["format"] = "hybridc checkpoint";
   metadata["model"] = model.meta().name;
   metadata["optimiser_step"] = std::to_string(steps);
@@ -165,9 +160,12 @@ Status Trainer::load(const SafetensorsView &view) {
                    "optimiser_step; start from it as weights instead");
   // Each part is checked whole before it is copied; the parameters come last,
   // so that a bad file leaves them alone.
-  HYB_TRY(copyParameters(view, table, kMoment1, moment1.floats()));
-  HYB_TRY(copyParameters(view, table, kMoment2, moment2.floats()));
-  HYB_TRY(copyParameters(view, table, "", context.model().parameters()));
+  Model &model = context.model();
+  HYB_TRY(
+      copyParameters(view, table, kMoment1, model.device(), moment1.data()));
+  HYB_TRY(
+      copyParameters(view, table, kMoment2, model.device(), moment2.data()));
+  HYB_TRY(copyParameters(view, table, "", model.device(), model.parameters()));
   steps = std::stoll(step->second);
   return Status();
 }

@@ -28,6 +28,8 @@ public:
   Status update(float learningRate, hyb_update *result);
 
   int64_t step() const { return steps; }
+  /// What was accumulated: a flat buffer of the device.
+  const DeviceMemory &gradientMemory() const { return gradients; }
   int64_t memoryBytes() const {
     return gradients.bytes() + moment1.bytes() + moment2.bytes();
   }
@@ -42,11 +44,11 @@ private:
   Trainer(Context &context, const hyb_trainer_options &options)
       : context(context), options(options) {}
 
-  void clearGradients();
+  Status clearGradients();
 
   Context &context;
   hyb_trainer_options options;
-  Memory gradients, moment1, moment2;
+  DeviceMemory gradients, moment1, moment2;
   double accumulatedWeight = 0;
   int64_t steps = 0;
 };

@@ -10,7 +10,6 @@
 
 #include "io/AtomicFile.h"
 #include "io/Json.h"
-#include "train/Initialise.h"
 
 #include <cerrno>
 #include <cinttypes>
@@ -85,11 +84,8 @@ std::map<std::string, std::string> TrainingRun::settings() const {
 }
 
 Status TrainingRun::start() {
-  if (options.initFrom.empty()) {
-    initialiseParameters(context.model().parameterTable(), options.seed,
-                         context.model().parameters());
-    return Status();
-  }
+  if (options.initFrom.empty())
+    return context.model().initialise(options.seed);
   return context.model().loadWeights(weightFile(options.initFrom));
 }
 

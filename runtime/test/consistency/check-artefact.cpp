@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   check-artefact ARTEFACT [TOKENS]
+//   check-artefact ARTEFACT [TOKENS] [DEVICE]
 //
 // Runs a compiled model in every way that must give the same numbers, with
 // random weights and working memory full of NaN, and compares:
@@ -17,6 +17,8 @@
 //   last rows           the logits of the last row, and of all rows
 //   threads             1, 2 and 3: the same bits
 //   levels              every processor level: up to rounding
+//   processor           a GPU and the processor: up to rounding
+//   graphs              launches one by one and as a graph: the same bits
 //   rollback, save      as if the tokens taken back were never seen
 //   backward            twice the same bits; batches in parts; finite
 //   training            the loss of one batch falls
@@ -29,7 +31,6 @@
 #include "core/Context.h"
 #include "core/Random.h"
 #include "core/State.h"
-#include "train/Initialise.h"
 #include "train/Trainer.h"
 
 #include <algorithm>
@@ -74,8 +75,8 @@ double difference(const Rows &actual, const Rows &expected) {
 
 class Checker {
 public:
-  Checker(const std::string &path, int64_t tokens)
-      : path(path), tokens(tokens) {}
+  Checker(const std::string &path, int64_t tokens, const std::string &device)
+      : path(path), device(device), tokens(tokens) {}
 
   int run();
 
@@ -85,7 +86,8 @@ private:
     std::unique_ptr<Model> model;
     std::unique_ptr<Context> context;
   };
-  Machine open(int threads, const char *level = nullptr) const;
+  Machine open(int threads, const char *level = nullptr,
+               const std::string &device = "cpu") const;
   std::unique_ptr<State> state(const Machine &machine, int64_t slots = 1,
                                int64_t depth = 0, int64_t chunk = 0) const;
   Ids someIds(int64_t count, const char *name) const;
@@ -105,13 +107,16 @@ private:
   void checkSplits();
   void checkRagged();
   void checkThreadsAndLevels();
+  void checkAgainstProcessor();
+  void checkGraphs();
   void checkStates();
   void checkBackward();
   void checkTraining();
   void report(const char *name, double error, double limit);
 
-  std::string path;
+  std::string path, device;
   int64_t tokens;
+  bool poison = true;
   int64_t vocabulary = 0;
   int failures = 0;
   Machine main;
@@ -125,26 +130,31 @@ void Checker::report(const char *name, double error, double limit) {
   std::fflush(stdout);
 }
 
-Checker::Machine Checker::open(int threads, const char *level) const {
+Checker::Machine Checker::open(int threads, const char *level,
+                               const std::string &device) const {
   Machine machine;
   hyb_runtime_options options;
   hyb_runtime_options_init(&options, sizeof(options));
   options.threads = threads;
   options.cpu_level = level;
+  options.device = device.c_str();
   machine.runtime = need(Runtime::create(options));
   machine.model = need(Model::open(*machine.runtime, path));
   const ParameterTable &table = machine.model->parameterTable();
-  initialiseParameters(table, 1, machine.model->parameters());
+  need(machine.model->initialise(1));
   // Parameters that start at 0 or 1 would hide mistakes.
-  for (const ParameterInfo &info : table.parameters)
-    for (int64_t i = 0; i < info.elements; ++i)
-      machine.model->parameter(info)[i] += static_cast<float>(
-          0.1 *
-          (RandomStream(2, info.path).uniform(static_cast<uint64_t>(i)) - 0.5));
+  for (const ParameterInfo &info : table.parameters) {
+    Rows values(static_cast<size_t>(info.elements));
+    need(machine.model->readParameter(info, values.data()));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] += static_cast<float>(
+          0.1 * (RandomStream(2, info.path).uniform(i) - 0.5));
+    need(machine.model->writeParameter(info, values.data()));
+  }
   hyb_context_options room;
   hyb_context_options_init(&room, sizeof(room));
-  room.poison = 1;
-  machine.context = std::make_unique<Context>(*machine.model, room);
+  room.poison = poison;
+  machine.context = need(Context::create(*machine.model, room));
   return machine;
 }
 
@@ -218,16 +228,15 @@ Rows Checker::lossOf(const Machine &machine, const Ids &ids, const Ids &labels,
 Rows Checker::gradientOf(const Machine &machine, const Ids &ids,
                          const Ids &labels,
                          const std::vector<hyb_segment> &segments) const {
-  const ParameterTable &table = machine.model->parameterTable();
-  Rows gradient(static_cast<size_t>(table.elements + 16));
-  // Kernels may count on 64-byte alignment.
-  float *aligned = gradient.data();
-  while (reinterpret_cast<uintptr_t>(aligned) % 64 != 0)
-    ++aligned;
+  Device &device = machine.model->device();
+  int64_t bytes = machine.model->flatBytes();
+  DeviceMemory memory = need(device.allocate(bytes));
   const float *losses;
-  need(machine.context->backward(batchOf(ids, labels, segments), aligned,
+  need(machine.context->backward(batchOf(ids, labels, segments), memory.data(),
                                  &losses));
-  return {aligned, aligned + table.elements};
+  Rows gradient(static_cast<size_t>(bytes / kElementBytes));
+  need(device.read(gradient.data(), memory.data(), bytes));
+  return gradient;
 }
 
 // Cross entropy in double from the logits of extend, against the entry `loss`.
@@ -311,11 +320,12 @@ void Checker::checkThreadsAndLevels() {
   }
   std::optional<CpuLevel> host = hostCpuLevel();
   for (CpuLevel level : kCpuLevels) {
-    if (!host || level > *host || level == main.model->level())
+    if (!host || level > *host || cpuLevelName(level) == main.model->codeName())
       continue;
     hyb_runtime_options options;
     hyb_runtime_options_init(&options, sizeof(options));
     options.cpu_level = cpuLevelName(level);
+    options.device = "cpu";
     auto runtime = need(Runtime::create(options));
     if (!Model::open(*runtime, path).ok())
       continue; // not in the artefact
@@ -327,6 +337,49 @@ void Checker::checkThreadsAndLevels() {
            difference(gradientOf(other, ids, labels, segments), gradient),
            1e-3);
   }
+}
+
+// An artefact without code for the processor is not compared.
+void Checker::checkAgainstProcessor() {
+  hyb_runtime_options options;
+  hyb_runtime_options_init(&options, sizeof(options));
+  options.device = "cpu";
+  auto runtime = need(Runtime::create(options));
+  if (!Model::open(*runtime, path).ok())
+    return;
+  Machine other = open(0);
+  Ids ids = someIds(tokens, "threads"), labels = someIds(tokens, "labels");
+  std::vector<hyb_segment> segments = {{tokens / 2, 0},
+                                       {tokens - tokens / 2, 0}};
+  report("processor, extend",
+         difference(extendIn(main, ids, {tokens / 2, 1}),
+                    extendIn(other, ids, {tokens / 2, 1})),
+         1e-4);
+  report("processor, loss",
+         difference(lossOf(main, ids, labels, segments),
+                    lossOf(other, ids, labels, segments)),
+         1e-4);
+  report("processor, backward",
+         difference(gradientOf(main, ids, labels, segments),
+                    gradientOf(other, ids, labels, segments)),
+         1e-3);
+}
+
+// Without poison lists are prepared: from the third call on a graph runs.
+void Checker::checkGraphs() {
+  poison = false;
+  Machine prepared = open(2, nullptr, device);
+  poison = true;
+  Ids ids = someIds(tokens, "graphs"), labels = someIds(tokens, "labels");
+  report("graphs, extend",
+         difference(extendIn(prepared, ids, {1}), extendIn(main, ids, {1})), 0);
+  std::vector<hyb_segment> one = {{tokens, 0}};
+  Rows expected = lossOf(main, ids, labels, one);
+  double worst = 0;
+  for (int i = 0; i < 4; ++i)
+    worst = std::max(worst,
+                     difference(lossOf(prepared, ids, labels, one), expected));
+  report("graphs, loss", worst, 0);
 }
 
 void Checker::checkStates() {
@@ -397,7 +450,7 @@ void Checker::checkBackward() {
 }
 
 void Checker::checkTraining() {
-  Machine machine = open(2);
+  Machine machine = open(2, nullptr, device);
   hyb_trainer_options options;
   hyb_trainer_options_init(&options, sizeof(options));
   auto trainer = need(Trainer::create(*machine.context, options));
@@ -416,27 +469,35 @@ void Checker::checkTraining() {
 }
 
 int Checker::run() {
-  main = open(2);
+  main = open(2, nullptr, device);
   vocabulary = main.model->meta().vocabulary;
-  std::printf("%s, %s, %lld tokens\n", main.model->meta().name.c_str(),
-              cpuLevelName(main.model->level()),
+  std::printf("%s, %s on %s, %lld tokens\n", main.model->meta().name.c_str(),
+              main.model->codeName().c_str(),
+              main.model->device().description().c_str(),
               static_cast<long long>(tokens));
   checkLoss();
   checkSplits();
   checkRagged();
-  checkThreadsAndLevels();
+  if (main.model->device().isHost())
+    checkThreadsAndLevels();
+  else
+    checkAgainstProcessor();
   checkStates();
   checkBackward();
   checkTraining();
+  if (!main.model->device().isHost())
+    checkGraphs();
   return failures ? 1 : 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 2 || argc > 3) {
-    std::fprintf(stderr, "usage: %s ARTEFACT [TOKENS]\n", argv[0]);
+  if (argc < 2 || argc > 4) {
+    std::fprintf(stderr, "usage: %s ARTEFACT [TOKENS] [DEVICE]\n", argv[0]);
     return 2;
   }
-  return Checker(argv[1], argc == 3 ? std::atoll(argv[2]) : 70).run();
+  return Checker(argv[1], argc > 2 ? std::atoll(argv[2]) : 70,
+                 argc > 3 ? argv[3] : "cpu")
+      .run();
 }

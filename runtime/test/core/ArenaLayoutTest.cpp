@@ -30,7 +30,7 @@ TEST(ArenaLayout, ReusesTheSpaceOfTheDead) {
                                       buffer(100, 1, 2)};
   uint64_t total;
   ASSERT_TRUE(layoutArena(buffers, total));
-  EXPECT_EQ(total, 256u);
+  EXPECT_EQ(total, 512u);
   EXPECT_EQ(buffers[0].offset, buffers[1].offset);
 }
 
@@ -46,7 +46,7 @@ TEST(ArenaLayout, NoTwoLiveBuffersOverlap) {
     ASSERT_TRUE(layoutArena(buffers, total));
     for (size_t i = 0; i < buffers.size(); ++i) {
       const ArenaBuffer &a = buffers[i];
-      EXPECT_EQ(a.offset % 64, 0u);
+      EXPECT_EQ(a.offset % 256, 0u);
       EXPECT_LE(a.offset + a.bytes, total);
       for (size_t k = 0; k < i; ++k) {
         const ArenaBuffer &b = buffers[k];

@@ -180,17 +180,20 @@ TEST(Model, ViewsOutsideTheirBufferAreErrors) {
       **runtime,
       Bytes{reinterpret_cast<const uint8_t *>(file.data()), file.size()});
   ASSERT_TRUE(model.ok()) << model.status().message();
-  Context context(**model, {});
+  hyb_context_options room;
+  hyb_context_options_init(&room, sizeof(room));
+  auto context = Context::create(**model, room);
+  ASSERT_TRUE(context.ok()) << context.status().message();
   std::vector<int32_t> ids = {1}, labels = {1};
   std::vector<hyb_segment> segments = {{1, 0}};
   hyb_batch batch = batchOf(ids, segments);
   batch.labels = labels.data();
   const float *loss;
-  Status status = context.loss(batch, &loss);
+  Status status = (*context)->loss(batch, &loss);
   bool backward = false;
   if (status.ok()) {
     backward = true;
-    status = context.backward(batch, (*model)->parameters(), &loss);
+    status = (*context)->backward(batch, (*model)->parameters(), &loss);
   }
   EXPECT_EQ(status.code(), HYB_INVALID_FILE) << backward;
   EXPECT_NE(status.message().find("72 elements, the param has 64"),

@@ -38,7 +38,7 @@ struct Chain {
       views[way][1].base = buffers[1 - way].data();
     }
     for (size_t i = 0; i < length; ++i)
-      launches.push_back({affine, views[i % 2], nullptr, tasks});
+      launches.push_back({handleOf(affine), views[i % 2], nullptr, tasks});
   }
   std::vector<int64_t> buffers[2];
   KernelView views[2][2] = {};
@@ -143,7 +143,8 @@ TEST(LaunchRunner, OverheadOfALaunch) {
   auto pool = ThreadPool::create(2);
   LaunchRunner runner(**pool);
   constexpr size_t kCount = 1000;
-  std::vector<Launch> launches(kCount, Launch{nothing, nullptr, nullptr, 2});
+  std::vector<Launch> launches(kCount,
+                               Launch{handleOf(nothing), nullptr, nullptr, 2});
   ASSERT_TRUE(runner.reserve(kCount, 64).ok());
   double best = 1e9;
   for (int round = 0; round < 20; ++round) {

@@ -41,7 +41,7 @@ static void tryPlan(Bytes text) {
   checkRefusal(plan.status());
   if (!plan.ok())
     return;
-  std::vector<Kernel> kernels(plan->kernels.size());
+  std::vector<KernelHandle> kernels(plan->kernels.size());
   ModelTables tables = {*plan, meta, parameters, states, kernels};
   const Symbols shapes[] = {
       {{0, 0, 0, 0, 0, 0}},

@@ -132,7 +132,11 @@ void CompiledModel::open(StringRef level) {
   hyb_context_options room;
   hyb_context_options_init(&room, sizeof(room));
   room.poison = 1;
-  context = std::make_unique<hyb::rt::Context>(*model, room);
+  auto created = hyb::rt::Context::create(*model, room);
+  if (created.ok())
+    context = std::move(*created);
+  else
+    report += created.status().message();
 }
 
 //===----------------------------------------------------------------------===//

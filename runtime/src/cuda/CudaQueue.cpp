@@ -1,0 +1,315 @@
+//===- CudaQueue.cpp -----------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "cuda/CudaQueue.h"
+
+#include "cuda/CudaProgram.h"
+
+#include <cinttypes>
+#include <cstring>
+
+namespace hyb::rt::cuda {
+
+namespace {
+
+/// Of the kernel border: the views, then the grid.
+constexpr size_t kViewWords = sizeof(KernelView) / 8, kGridWords = 4;
+/// What a kernel can be given: the second since CUDA 12.1.
+constexpr size_t kOldParameterBytes = 4096, kParameterBytes = 32764;
+constexpr int kLargeParametersVersion = 12010;
+/// Blocks in the first dimension of a grid.
+constexpr int64_t kMaxBlocks = INT32_MAX;
+
+const CudaKernel &kernelOf(const Launch &launch) {
+  return *static_cast<const CudaKernel *>(launch.kernel);
+}
+
+size_t parameterBytes(const Launch &launch) {
+  return 8 * (launch.viewCount * kViewWords + kGridWords);
+}
+
+} // namespace
+
+/// The by-value parameters of every launch, and the graph once there is one.
+struct CudaQueue::PreparedList : PreparedLaunches {
+  explicit PreparedList(std::shared_ptr<CudaContext> context)
+      : context(std::move(context)) {}
+  ~PreparedList() override { dropGraph(); }
+
+  void dropGraph() {
+    if (!graph)
+      return;
+    ContextScope scope(*context);
+    context->driver().graphExecDestroy(graph);
+    graph = nullptr;
+  }
+  void *parameters(size_t launch) { return words.data() + firstWord[launch]; }
+
+  std::shared_ptr<CudaContext> context;
+  std::vector<uint64_t> words;
+  std::vector<size_t> firstWord;
+  uint64_t generation = 0;
+  bool ranBefore = false;
+  GraphExec graph = nullptr;
+};
+
+Result<std::unique_ptr<Queue>>
+CudaQueue::create(std::shared_ptr<CudaContext> context,
+                  const QueueOptions &options) {
+  auto queue = std::make_unique<CudaQueue>();
+  queue->context = std::move(context);
+  queue->options = options;
+  queue->nvtx = Nvtx::open();
+  if (options.useStream) {
+    queue->stream = static_cast<Stream>(options.stream);
+    return std::unique_ptr<Queue>(std::move(queue));
+  }
+  ContextScope scope(*queue->context);
+  HYB_TRY(scope.status());
+  HYB_TRY(queue->context->check(
+      queue->context->driver().streamCreate(&queue->stream, kStreamNonBlocking),
+      "make a stream"));
+  return std::unique_ptr<Queue>(std::move(queue));
+}
+
+CudaQueue::~CudaQueue() {
+  ContextScope scope(*context);
+  for (Event event : events)
+    context->driver().eventDestroy(event);
+  if (stream && !options.useStream)
+    context->driver().streamDestroy(stream);
+}
+
+std::string CudaQueue::describe(const PlanInstance &instance,
+                                size_t index) const {
+  const Launch &launch = instance.launches()[index];
+  const CudaKernel &kernel = kernelOf(launch);
+  char text[512];
+  std::snprintf(text, sizeof(text),
+                "%.120s of %.40s (kernel %.120s, %" PRId64
+                " blocks of %u threads, %u bytes of shared memory, %d "
+                "registers)",
+                instance.origin(index).label().c_str(),
+                instance.entry().name.c_str(), kernel.name.c_str(),
+                launch.tasks, kernel.threads, kernel.sharedBytes,
+                kernel.registers);
+  return text;
+}
+
+Status CudaQueue::checkLaunch(const PlanInstance &instance,
+                              size_t index) const {
+  const Launch &launch = instance.launches()[index];
+  if (launch.tasks > kMaxBlocks)
+    return failure(
+        HYB_OUT_OF_RANGE,
+        "%s: %s has more than %" PRId64 " blocks; use a smaller batch",
+        context->name().c_str(), describe(instance, index).c_str(), kMaxBlocks);
+  bool large = context->driver().version() >= kLargeParametersVersion &&
+               context->capability() >= 70;
+  size_t limit = large ? kParameterBytes : kOldParameterBytes;
+  if (launch.gridRank > kGridWords || parameterBytes(launch) > limit)
+    return failure(HYB_INVALID_FILE,
+                   "%s: %s has %u grid dimensions and %zu bytes of parameters, "
+                   "at most %zu and %zu fit; compile the spec again",
+                   context->name().c_str(), describe(instance, index).c_str(),
+                   launch.gridRank, parameterBytes(launch), kGridWords, limit);
+  return Status();
+}
+
+Status CudaQueue::reserve(PlanInstance &instance) {
+  if (instance.prepared)
+    return Status();
+  auto list = std::make_unique<PreparedList>(context);
+  size_t words = 0;
+  for (size_t i = 0; i < instance.launches().size(); ++i) {
+    HYB_TRY(checkLaunch(instance, i));
+    list->firstWord.push_back(words);
+    words += parameterBytes(instance.launches()[i]) / 8;
+  }
+  list->words.resize(words);
+  instance.prepared = std::move(list);
+  return Status();
+}
+
+CudaQueue::PreparedList &CudaQueue::refresh(PlanInstance &instance) const {
+  auto &list = static_cast<PreparedList &>(*instance.prepared);
+  if (list.generation == instance.generation())
+    return list;
+  list.dropGraph();
+  list.ranBefore = false;
+  list.generation = instance.generation();
+  for (size_t i = 0; i < instance.launches().size(); ++i) {
+    const Launch &launch = instance.launches()[i];
+    uint64_t *words = list.words.data() + list.firstWord[i];
+    std::memcpy(words, launch.views, launch.viewCount * sizeof(KernelView));
+    words += launch.viewCount * kViewWords;
+    for (uint32_t d = 0; d < kGridWords; ++d)
+      words[d] =
+          d < launch.gridRank ? static_cast<uint64_t>(launch.grid[d]) : 1;
+  }
+  return list;
+}
+
+Status CudaQueue::launchOne(const PlanInstance &instance, PreparedList &list,
+                            size_t index) {
+  const Launch &launch = instance.launches()[index];
+  const CudaKernel &kernel = kernelOf(launch);
+  void *parameters[] = {list.parameters(index)};
+  int code = context->driver().launch(
+      kernel.function, static_cast<unsigned>(launch.tasks), 1, 1,
+      kernel.threads, 1, 1, kernel.sharedBytes, stream, parameters, nullptr);
+  if (code == kSuccess && options.checkEachLaunch)
+    code = context->driver().streamWait(stream);
+  if (code == kSuccess)
+    return Status();
+  return context->check(code, "run " + describe(instance, index));
+}
+
+Status CudaQueue::mark(size_t index) {
+  const Driver &driver = context->driver();
+  if (index == events.size()) {
+    Event event = nullptr;
+    HYB_TRY(context->check(driver.eventCreate(&event, 0), "make an event"));
+    events.push_back(event);
+  }
+  return context->check(driver.eventRecord(events[index], stream),
+                        "record an event");
+}
+
+Status CudaQueue::launchAll(const PlanInstance &instance, PreparedList &list,
+                            LaunchTimes *times) {
+  for (size_t i = 0; i < instance.launches().size(); ++i) {
+    if (times)
+      HYB_TRY(mark(i));
+    if (nvtx)
+      nvtx->begin(instance.origin(i).label().c_str());
+    Status status = launchOne(instance, list, i);
+    if (nvtx)
+      nvtx->end();
+    HYB_TRY(status);
+  }
+  return Status();
+}
+
+Status CudaQueue::readTimes(LaunchTimes &times, size_t launches) {
+  HYB_TRY(mark(launches));
+  HYB_TRY(finish());
+  int64_t total = 0;
+  for (size_t i = 0; i < launches; ++i) {
+    float milliseconds = 0;
+    HYB_TRY(context->check(
+        context->driver().eventElapsed(&milliseconds, events[i], events[i + 1]),
+        "read an event"));
+    times.nanoseconds.push_back(static_cast<int64_t>(milliseconds * 1e6f));
+    total += times.nanoseconds.back();
+  }
+  // The GPU's clock is another one; the lists ended just now by ours.
+  times.begin = nanosecondsNow() - total;
+  return Status();
+}
+
+Status CudaQueue::buildGraph(const PlanInstance &instance,
+                             PreparedList &list) const {
+  const Driver &driver = context->driver();
+  Graph graph = nullptr;
+  HYB_TRY(context->check(driver.graphCreate(&graph, 0), "make a graph"));
+  GraphNode last = nullptr;
+  Status status;
+  for (size_t i = 0; i < instance.launches().size() && status.ok(); ++i) {
+    const Launch &launch = instance.launches()[i];
+    const CudaKernel &kernel = kernelOf(launch);
+    void *parameters[] = {list.parameters(i)};
+    KernelNode wanted = {};
+    wanted.function = kernel.function;
+    wanted.gridX = static_cast<unsigned>(launch.tasks);
+    wanted.blockX = kernel.threads;
+    wanted.gridY = wanted.gridZ = wanted.blockY = wanted.blockZ = 1;
+    wanted.sharedBytes = kernel.sharedBytes;
+    wanted.parameters = parameters;
+    GraphNode node = nullptr;
+    int code =
+        driver.graphAddKernel(&node, graph, &last, last ? 1 : 0, &wanted);
+    if (code != kSuccess)
+      status = context->check(code,
+                              "put " + describe(instance, i) + " into a graph");
+    last = node;
+  }
+  if (status.ok())
+    status = context->check(driver.graphInstantiate(&list.graph, graph, 0),
+                            "prepare the graph of " + instance.entry().name);
+  driver.graphDestroy(graph);
+  return status;
+}
+
+Status CudaQueue::run(PlanInstance &instance, LaunchTimes *times) {
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  PreparedList &list = refresh(instance);
+  lastWork = instance.entry().name;
+  if (nvtx)
+    nvtx->begin(lastWork.c_str());
+  Status status;
+  bool oneByOne = times || nvtx || options.checkEachLaunch || !options.prepare;
+  if (oneByOne || !list.ranBefore) {
+    status = launchAll(instance, list, times);
+    list.ranBefore = status.ok();
+  } else {
+    if (!list.graph)
+      status = buildGraph(instance, list);
+    if (status.ok())
+      status = context->check(context->driver().graphLaunch(list.graph, stream),
+                              "run the graph of " + lastWork);
+  }
+  if (times && status.ok())
+    status = readTimes(*times, instance.launches().size());
+  if (nvtx)
+    nvtx->end();
+  return status;
+}
+
+Status CudaQueue::upload(const StagedMemory &memory, int64_t bytes) {
+  if (bytes == 0)
+    return Status();
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  return context->check(context->driver().copyToDevice(
+                            pointerOf(memory.device.data()), memory.host.data(),
+                            static_cast<size_t>(bytes), stream),
+                        "copy to the GPU");
+}
+
+Status CudaQueue::download(const StagedMemory &memory, int64_t bytes) {
+  if (bytes == 0)
+    return Status();
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  return context->check(context->driver().copyToHost(
+                            memory.host.data(), pointerOf(memory.device.data()),
+                            static_cast<size_t>(bytes), stream),
+                        "copy from the GPU");
+}
+
+Status CudaQueue::fill(void *target, int64_t bytes, uint32_t word) {
+  if (bytes == 0)
+    return Status();
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  return context->check(context->driver().fillWords(
+                            pointerOf(target), word,
+                            static_cast<size_t>(bytes) / sizeof(word), stream),
+                        "fill memory of the GPU");
+}
+
+Status CudaQueue::finish() {
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  return context->check(context->driver().streamWait(stream),
+                        "finish " + lastWork);
+}
+
+} // namespace hyb::rt::cuda
