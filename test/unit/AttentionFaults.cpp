@@ -93,18 +93,137 @@ static Case softmaxOf(std::string name, std::vector<double> scores,
       {{0, (tokens - 1) * tokens, std::move(expected), 1e-6}}};
 }
 
+/// Decode of one token: the value of kv head n is n + 1.
+static Case groupedDecode(std::string name, int64_t heads, int64_t kvHeads) {
+  Case fault = groupedHeads(std::move(name), heads, kvHeads);
+  AttentionShape shape;
+  shape.heads = heads;
+  shape.kvHeads = kvHeads;
+  shape.valueDim = 1;
+  shape.windows.assign(heads, 0);
+  shape.sinks.assign(heads, 0);
+  shape.cached = true;
+  fault.text = shape.text();
+  fault.call.slots = 1;
+  fault.call.context = 4;
+  fault.arguments.insert(
+      fault.arguments.begin() + 3,
+      {Tensor({1, kvHeads, 4, 2}), Tensor({1, kvHeads, 4, 1})});
+  return fault;
+}
+
+/// A segment whose sequence is in the cache but that brings no queries, and one
+/// of two queries behind one cached position: kv lengths 2 and 3.
+static Case noQueries(std::string name, int64_t dim) {
+  AttentionShape shape;
+  shape.dim = dim;
+  shape.valueDim = 1;
+  shape.cached = true;
+  Call call;
+  call.segments = {{0, 0, 0, 2}, {0, 2, 1, 1}};
+  call.slots = 2;
+  call.context = 3;
+  return {std::move(name),
+          shape.text(),
+          call,
+          {Tensor({2, 1, dim}), gen(0.9, {2, 1, dim}),
+           Tensor({2, 1, 1}, {4, 5}), gen(0.5, {2, 1, 3, dim}),
+           Tensor({2, 1, 3, 1}, {1, 2, 0, 3, 0, 0}), Tensor()},
+          {{0, 0, {3.5, 4.0}}, {2, 0, {1, 2, 0}, 0}}};
+}
+
+/// Window 4, v_j = j: token 0 is always visible with the logit `sink` and has
+/// the value 0, which makes it a sink in the denominator alone.
+static Case sinkLogit(std::string name, double sink, double expected,
+                      double tolerance) {
+  AttentionShape shape;
+  shape.valueDim = 1;
+  shape.windows = {4};
+  shape.sinks = {1};
+  Tensor q({8, 1, 2}), k({8, 1, 2}), v({8, 1, 1});
+  for (int64_t t = 0; t < 8; ++t) {
+    q(t, 0, 0) = 1;
+    v(t, 0, 0) = t;
+  }
+  k(0, 0, 0) = sink;
+  return {std::move(name),
+          shape.text(),
+          Call::packed({8}),
+          {q, k, v, Tensor()},
+          {{0, 7, {expected}, tolerance}}};
+}
+
+/// 441 keys of width 64 of which the first 128 carry a mask of the most
+/// negative number, added to the score by a channel of its own. Value 1 on the
+/// masked keys and 2 on the others.
+static Case finiteMask(std::string name, int64_t masked, double scale,
+                       double expected) {
+  constexpr int64_t heads = 12, tokens = 441, dim = 64;
+  AttentionShape shape;
+  shape.heads = shape.kvHeads = heads;
+  shape.dim = dim;
+  shape.valueDim = 1;
+  shape.windows.assign(heads, 0);
+  shape.sinks.assign(heads, 0);
+  shape.scale = scale;
+  Tensor q = gen(0.1, {tokens, heads, dim}), k = gen(0.2, {tokens, heads, dim}),
+         v({tokens, heads, 1});
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t h = 0; h < heads; ++h) {
+      q(t, h, dim - 1) = 1;
+      k(t, h, dim - 1) = t < masked ? -3.4028235e38 : 0;
+      v(t, h, 0) = t < 128 ? 1 : 2;
+    }
+  return {std::move(name),
+          shape.text(),
+          Call::packed({tokens}),
+          {q, k, v, Tensor()},
+          {{0, (tokens - 1) * heads, std::vector<double>(heads, expected)}}};
+}
+
+/// The first tile of keys is masked, a later key is not.
+static Case maskedFirstTile() {
+  constexpr int64_t tokens = 130;
+  AttentionShape shape;
+  shape.dim = shape.valueDim = 1;
+  Tensor k = filled({tokens, 1, 1}, -infinity), v = filled({tokens, 1, 1}, 7);
+  k(129, 0, 0) = 1;
+  v(129, 0, 0) = 3;
+  std::vector<double> o(tokens, 0);
+  o.back() = 3;
+  return {"GEN_05_first_tile_masked",
+          shape.text(),
+          Call::packed({tokens}),
+          {filled({tokens, 1, 1}, 1), k, v, Tensor()},
+          {{0, 0, o}}};
+}
+
 std::vector<Case> hybrid::cases::attentionFaults() {
   std::vector<double> eight = {0, 1, 2, 3, 4, 5, 6, 7};
   return {
       visibleMean("ATT_01", 4, eight, {0, 0.5, 1, 1.5, 2.5, 3.5, 4.5, 5.5}),
       visibleMean("ATT_02_window_1", 1, {10, 20, 30}, {10, 20, 30}),
       visibleMean("ATT_02_no_window", 0, {10, 20, 30}, {10, 15, 20}),
-      unlikeLengths(),
-      groupedHeads("ATT_13", 4, 2),
+      unlikeLengths(), groupedHeads("ATT_13", 4, 2),
       groupedHeads("ATT_14_48_over_2", 48, 2),
       groupedHeads("ATT_14_40_over_2", 40, 2),
       groupedHeads("ATT_14_80_over_4", 80, 4),
       groupedHeads("ATT_14_6_over_2", 6, 2),
+      groupedDecode("ATT_14_decode_48_over_2", 48, 2),
+      groupedDecode("ATT_14_decode_40_over_2", 40, 2),
+      groupedDecode("ATT_14_decode_80_over_4", 80, 4),
+      groupedDecode("ATT_14_decode_6_over_2", 6, 2),
+      noQueries("VAR_04_head_dim_256", 256),
+      noQueries("VAR_04_head_dim_64", 64),
+      sinkLogit("ATT_11_sink_0", 0, 4.4, 1e-6),
+      sinkLogit("ATT_11_sink_ln_4", std::log(4), 2.75, 1e-6),
+      sinkLogit("ATT_11_sink_minus_40", -40, 5.5, 1e-6),
+      sinkLogit("ATT_11_sink_40", 40, 22 * std::exp(-40), 1e-22),
+      finiteMask("ATT_07_some_keys", 128, 1, 2),
+      finiteMask("ATT_07_scaled", 128, 0.125, 2),
+      // Every score of the row is the same number: the plain mean.
+      finiteMask("ATT_07_all_keys", 441, 0.125, (128 + 2 * 313) / 441.0),
+      maskedFirstTile(),
       softmaxOf("GEN_05_nan", {notANumber, 1}, {notANumber, notANumber}),
       softmaxOf("GEN_05_all_masked", {-infinity, -infinity}, {0, 0}),
       softmaxOf("GEN_06_one_masked", {-infinity, 0, 3},
@@ -140,6 +259,38 @@ static Case lossCase(std::string name, Tensor logits,
           std::move(expected)};
 }
 
+/// Losses of the long context, and weights min(exp(short - long), 5) or 1 for
+/// the key tokens (short - long > 2 and long < 2): the caller's sums give
+/// LongCE = 6.496338, LongPPL = exp(2.4 / 2) and plain perplexity = exp(1.32).
+static Case weightedLoss(std::string name, std::vector<double> weights,
+                         std::vector<double> expected) {
+  std::vector<double> nll = {0.5, 3.0, 1.0, 1.9, 0.2};
+  Tensor logits({5, 2});
+  // exp(-nll) is the probability of class 0.
+  for (int64_t t = 0; t < 5; ++t)
+    logits(t, 0) = -std::log(std::expm1(nll[t]));
+  Case fault = lossCase(std::move(name), logits, std::vector<double>(5, 0),
+                        {{0, 0, std::move(expected)}});
+  fault.arguments[2] = Tensor({5}, std::move(weights));
+  return fault;
+}
+
+static std::vector<Case> longContextLosses() {
+  std::vector<double> nll = {0.5, 3.0, 1.0, 1.9, 0.2},
+                      ofShort = {3.0, 6.0, 2.5, 4.0, 2.2}, weights, weighted,
+                      keys, keyed;
+  for (size_t t = 0; t < nll.size(); ++t) {
+    double gap = ofShort[t] - nll[t];
+    weights.push_back(std::min(std::exp(gap), 5.0));
+    weighted.push_back(weights[t] * nll[t]);
+    keys.push_back(gap > 2 && nll[t] < 2);
+    keyed.push_back(keys[t] * nll[t]);
+  }
+  return {weightedLoss("PPL_01_long_ce", weights, weighted),
+          weightedLoss("PPL_01_key_tokens", keys, keyed),
+          weightedLoss("PPL_01_plain", {1, 1, 1, 1, 1}, nll)};
+}
+
 std::vector<Case> hybrid::cases::lossFaults() {
   double ln3 = std::log(3);
   std::vector<double> ignored(5, -100);
@@ -148,14 +299,18 @@ std::vector<Case> hybrid::cases::lossFaults() {
   std::vector<double> uniform(5000, 2.079442), labels(5000, 3);
   uniform.back() = 0;
   labels.back() = -100;
-  return {lossCase("TRN_03", gen(0.3, {5, 4}), ignored,
-                   {{0, 0, std::vector<double>(5, 0), 0},
-                    {1, 0, std::vector<double>(20, 0), 0}}),
-          lossCase("TRN_04", Tensor({3, 3}), {2, -100, 0},
-                   {{0, 0, {1.098612, 0, 1.098612}},
-                    {1, 0, {1. / 3, 1. / 3, -2. / 3}},
-                    {1, 3, {0, 0, 0}, 0}}),
-          lossCase("PPL_03", next, {1, 0, 1, -100},
-                   {{0, 0, {0.287682, 0.287682, 0.287682, 0}}}),
-          lossCase("PPL_06", Tensor({5000, 8}), labels, {{0, 0, uniform}})};
+  std::vector<Case> faults = {
+      lossCase("TRN_03", gen(0.3, {5, 4}), ignored,
+               {{0, 0, std::vector<double>(5, 0), 0},
+                {1, 0, std::vector<double>(20, 0), 0}}),
+      lossCase("TRN_04", Tensor({3, 3}), {2, -100, 0},
+               {{0, 0, {1.098612, 0, 1.098612}},
+                {1, 0, {1. / 3, 1. / 3, -2. / 3}},
+                {1, 3, {0, 0, 0}, 0}}),
+      lossCase("PPL_03", next, {1, 0, 1, -100},
+               {{0, 0, {0.287682, 0.287682, 0.287682, 0}}}),
+      lossCase("PPL_06", Tensor({5000, 8}), labels, {{0, 0, uniform}})};
+  for (Case &fault : longContextLosses())
+    faults.push_back(std::move(fault));
+  return faults;
 }

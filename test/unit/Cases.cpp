@@ -72,6 +72,20 @@ Tensor hybrid::cases::rows(const Tensor &tensor, int64_t begin, int64_t end) {
                                            tensor.data.begin() + end * width));
 }
 
+Tensor hybrid::cases::widened(const Tensor &tensor, ArrayRef<int64_t> shape) {
+  Tensor wide(shape);
+  for (int64_t n = 0; n < tensor.size(); ++n) {
+    int64_t rest = n, place = 0, stride = 1;
+    for (int64_t d = tensor.rank() - 1; d >= 0; --d) {
+      place += rest % tensor.dim(d) * stride;
+      rest /= tensor.dim(d);
+      stride *= shape[d];
+    }
+    wide.data[place] = tensor.data[n];
+  }
+  return wide;
+}
+
 Tensor hybrid::cases::stacked(ArrayRef<Tensor> parts) {
   SmallVector<int64_t> shape(parts.front().shape);
   shape.front() = 0;
@@ -132,64 +146,122 @@ SmallVector<int64_t> RecurrenceShape::stateShape(int64_t slots) const {
   return {slots, heads, keyDim, valueDim};
 }
 
-std::string RecurrenceShape::text() const {
-  std::string names = "%q, %k, %v, %segments", clauses;
-  SmallVector<std::string> arguments, types;
+/// Parts of the text that an operation and its adjoint have in common.
+struct RecurrenceShape::Pieces {
+  SmallVector<std::string> arguments, operandTypes, gradientTypes;
+  std::string clauses, output, state, attributes;
+};
+
+RecurrenceShape::Pieces RecurrenceShape::pieces() const {
+  Pieces p;
   auto add = [&](const char *name, std::string type, bool operand = true) {
-    arguments.push_back(formatv("%{0}: {1}", name, type));
-    if (operand)
-      types.push_back(type);
+    p.arguments.push_back(formatv("%{0}: {1}", name, type));
+    if (operand) {
+      p.operandTypes.push_back(type);
+      p.gradientTypes.push_back(type);
+    }
   };
-  std::string q = formatv("tensor<?x{0}x{1}xf32>", heads, keyDim);
-  std::string o = formatv("tensor<?x{0}x{1}xf32>", heads, valueDim);
-  std::string decay = formatv("tensor<?x{0}x{1}xf32>", heads, decayDim);
-  std::string beta = formatv("tensor<?x{0}xf32>", heads);
-  std::string initial =
-      formatv("tensor<?x{0}{1}x{2}x{3}xf32, #hybrid.slots>",
-              window ? std::to_string(window / stride) + "x" : "", heads,
-              keyDim, valueDim);
-  add("q", q);
+  p.output = formatv("tensor<?x{0}x{1}xf32>", heads, valueDim);
+  p.state = formatv("tensor<?x{0}{1}x{2}x{3}xf32, #hybrid.slots>",
+                    window ? std::to_string(window / stride) + "x" : "", heads,
+                    keyDim, valueDim);
+  add("q", formatv("tensor<?x{0}x{1}xf32>", heads, keyDim));
   add("k", formatv("tensor<?x{0}x{1}xf32>", kvHeads, keyDim));
   add("v", formatv("tensor<?x{0}x{1}xf32>", kvHeads, valueDim));
-  types.push_back("!hybrid.segments");
+  p.operandTypes.push_back("!hybrid.segments");
   if (decayDim) {
-    add("decay", decay);
-    clauses += " decay(%decay)";
+    add("decay", formatv("tensor<?x{0}x{1}xf32>", heads, decayDim));
+    p.clauses += " decay(%decay)";
   }
-  if (this->beta) {
-    add("beta", beta);
-    clauses += " beta(%beta)";
+  if (beta) {
+    add("beta", formatv("tensor<?x{0}xf32>", heads));
+    p.clauses += " beta(%beta)";
   }
   add("segments", "!hybrid.segments", /*operand=*/false);
   if (state) {
-    add("initial", initial);
-    clauses += " initial(%initial)";
+    add("initial", p.state);
+    p.clauses += " initial(%initial)";
   }
-  clauses += formatv(" scale {0}", exact(scale)).str();
+  p.attributes = formatv(" scale {0}", exact(scale));
   if (window)
-    clauses += formatv(" window {0} stride {1}", window, stride).str();
-  std::string results = state ? formatv("({0}, {1})", o, initial) : o;
-  return formatv("func.func @main({0}) -> {1} {{\n"
-                 "  %r:{2} = hybrid.recurrence {3} {4}{5} : ({6}) -> {1}\n"
-                 "  return {7} : {8}\n}\n",
-                 llvm::join(arguments, ", "), results, state ? 2 : 1, update,
-                 names, clauses, llvm::join(types, ", "),
-                 state ? "%r#0, %r#1" : "%r#0", state ? o + ", " + initial : o);
+    p.attributes += formatv(" window {0} stride {1}", window, stride).str();
+  return p;
 }
 
-std::string AttentionShape::text() const {
-  auto list = [](ArrayRef<int64_t> entries) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    llvm::interleaveComma(entries, stream);
-    return text;
-  };
+std::string RecurrenceShape::text() const {
+  Pieces p = pieces();
+  std::string results =
+      state ? formatv("({0}, {1})", p.output, p.state) : p.output;
+  return formatv("func.func @main({0}) -> {1} {{\n"
+                 "  %r:{2} = hybrid.recurrence {3} %q, %k, %v, %segments{4}{5} "
+                 ": ({6}) -> {1}\n"
+                 "  return {7} : {8}\n}\n",
+                 llvm::join(p.arguments, ", "), results, state ? 2 : 1, update,
+                 p.clauses, p.attributes, llvm::join(p.operandTypes, ", "),
+                 state ? "%r#0, %r#1" : "%r#0",
+                 state ? p.output + ", " + p.state : p.output);
+}
+
+std::string RecurrenceShape::gradientText(bool finalCotangent) const {
+  Pieces p = pieces();
+  p.arguments.push_back("%dout: " + p.output);
+  p.operandTypes.insert(p.operandTypes.begin() + 4, p.output);
+  if (finalCotangent) {
+    p.arguments.push_back("%dfinal: " + p.state);
+    p.operandTypes.push_back(p.state);
+    p.clauses += " dfinal(%dfinal)";
+  }
+  SmallVector<std::string> results;
+  for (size_t i = 0; i < p.gradientTypes.size(); ++i)
+    results.push_back(formatv("%r#{0}", i));
+  return formatv("func.func @main({0}) -> ({1}) {{\n"
+                 "  %r:{2} = hybrid.recurrence_grad {3} %q, %k, %v, %segments, "
+                 "%dout{4}{5} : ({6}) -> ({1})\n"
+                 "  return {7} : {1}\n}\n",
+                 llvm::join(p.arguments, ", "),
+                 llvm::join(p.gradientTypes, ", "), results.size(), update,
+                 p.clauses, p.attributes, llvm::join(p.operandTypes, ", "),
+                 llvm::join(results, ", "));
+}
+
+static std::string listOf(ArrayRef<int64_t> entries) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(entries, stream);
+  return text;
+}
+
+std::string AttentionShape::gradientText() const {
   std::string q = formatv("tensor<?x{0}x{1}xf32>", heads, dim);
   std::string k = formatv("tensor<?x{0}x{1}xf32>", kvHeads, dim);
   std::string v = formatv("tensor<?x{0}x{1}xf32>", kvHeads, valueDim);
   std::string o = formatv("tensor<?x{0}x{1}xf32>", heads, valueDim);
-  std::string attributes = formatv("scale {0} windows [{1}] sinks [{2}]",
-                                   exact(scale), list(windows), list(sinks));
+  std::string lse = formatv("tensor<?x{0}xf32>", heads);
+  std::string attributes =
+      formatv("scale {0} windows [{1}] sinks [{2}]", exact(scale),
+              listOf(windows), listOf(sinks));
+  return formatv(
+      "func.func @main(%q: {0}, %k: {1}, %v: {2}, %s: !hybrid.segments, "
+      "%dout: {3})\n"
+      "    -> ({3}, {0}, {1}, {2}) {{\n"
+      "  %o, %lse = hybrid.attention %q, %k, %v, %s {5}\n"
+      "    : ({0}, {1}, {2}, !hybrid.segments) -> ({3}, {4})\n"
+      "  %dq, %dk, %dv = hybrid.attention_grad %q, %k, %v, %o, %lse, %dout, %s "
+      "{5}\n"
+      "    : ({0}, {1}, {2}, {3}, {4}, {3}, !hybrid.segments) -> ({0}, {1}, "
+      "{2})\n"
+      "  return %o, %dq, %dk, %dv : {3}, {0}, {1}, {2}\n}\n",
+      q, k, v, o, lse, attributes);
+}
+
+std::string AttentionShape::text() const {
+  std::string q = formatv("tensor<?x{0}x{1}xf32>", heads, dim);
+  std::string k = formatv("tensor<?x{0}x{1}xf32>", kvHeads, dim);
+  std::string v = formatv("tensor<?x{0}x{1}xf32>", kvHeads, valueDim);
+  std::string o = formatv("tensor<?x{0}x{1}xf32>", heads, valueDim);
+  std::string attributes =
+      formatv("scale {0} windows [{1}] sinks [{2}]", exact(scale),
+              listOf(windows), listOf(sinks));
   if (!cached) {
     std::string lse = formatv("tensor<?x{0}xf32>", heads);
     return formatv("func.func @main(%q: {0}, %k: {1}, %v: {2}, %segments: "
@@ -234,4 +306,53 @@ std::string hybrid::cases::shortConvText(int64_t channels, int64_t kernel,
                  "    : ({0}, {1}, !hybrid.segments, {2}) -> ({0}, {2})\n"
                  "  return %r#0, %r#1 : {0}, {2}\n}\n",
                  x, w, s);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// Whether the type is cut along the tokens, or is a state.
+static bool isStream(mlir::Type type) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  return tensor && !tensor.getEncoding() && tensor.isDynamicDim(0);
+}
+static bool isState(mlir::Type type) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  return tensor && tensor.getEncoding();
+}
+
+std::vector<Tensor> hybrid::cases::evaluateInPieces(const Case &known,
+                                                    mlir::func::FuncOp main,
+                                                    ArrayRef<int64_t> lengths,
+                                                    Evaluate evaluate) {
+  std::vector<Tensor> arguments = known.arguments, results;
+  std::vector<std::vector<Tensor>> streams(main.getNumResults());
+  Call call = known.call;
+  int64_t first = call.segments[0].position, done = 0;
+  for (int64_t length : lengths) {
+    for (auto [i, type] : llvm::enumerate(main.getArgumentTypes()))
+      if (isStream(type))
+        arguments[i] = rows(known.arguments[i], done, done + length);
+    call.segments = {{0, length, known.call.segments[0].slot, first + done}};
+    results = evaluate(arguments, call);
+    if (results.empty())
+      return {};
+    // States are results in the order in which they are arguments.
+    size_t argument = 0;
+    for (auto [i, type] : llvm::enumerate(main.getResultTypes())) {
+      if (isStream(type))
+        streams[i].push_back(results[i]);
+      if (!isState(type))
+        continue;
+      while (!isState(main.getArgumentTypes()[argument]))
+        ++argument;
+      arguments[argument++] = results[i];
+    }
+    done += length;
+  }
+  for (auto [i, parts] : llvm::enumerate(streams))
+    if (!parts.empty())
+      results[i] = stacked(parts);
+  return results;
 }

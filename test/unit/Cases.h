@@ -15,6 +15,7 @@
 
 #include "hybrid/Oracle/Oracle.h"
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,22 @@ struct Case {
   Call call;
   std::vector<Tensor> arguments;
   std::vector<Expected> expected;
+  /// For a call of one segment: other ways to cut its tokens into calls.
+  std::vector<std::vector<int64_t>> splits = {};
 };
+
+/// What a failing parameterised test prints.
+inline void PrintTo(const Case &known, std::ostream *os) { *os << known.name; }
+
+/// Evaluates a function on arguments.
+using Evaluate = llvm::function_ref<std::vector<Tensor>(llvm::ArrayRef<Tensor>,
+                                                        const Call &)>;
+
+/// The results of `known` when its tokens come in calls of `lengths`: streams
+/// are cut and put together, states handed on. `main` is its parsed function.
+std::vector<Tensor> evaluateInPieces(const Case &known, mlir::func::FuncOp main,
+                                     llvm::ArrayRef<int64_t> lengths,
+                                     Evaluate evaluate);
 
 /// Published outputs of the mixers (attention and recurrence, one head).
 std::vector<Case> goldenCases();
@@ -49,6 +65,12 @@ std::vector<Case> recurrenceFaults();
 std::vector<Case> attentionFaults();
 /// Faults of losses.
 std::vector<Case> lossFaults();
+/// Faults of adjoints.
+std::vector<Case> gradientFaults();
+/// Faults of rotary positions.
+std::vector<Case> positionFaults();
+/// Faults of states, each to be run in several calls.
+std::vector<Case> stateFaults();
 
 //===----------------------------------------------------------------------===//
 // Inputs
@@ -66,6 +88,9 @@ Tensor reshaped(Tensor tensor, llvm::ArrayRef<int64_t> shape);
 Tensor l2norm(Tensor tensor);
 /// Rows [begin, end) of the leading dimension.
 Tensor rows(const Tensor &tensor, int64_t begin, int64_t end);
+/// Zeros behind the elements of each dimension, to a larger shape: kernels want
+/// widths that are a multiple of 8, published fixtures are narrower.
+Tensor widened(const Tensor &tensor, llvm::ArrayRef<int64_t> shape);
 /// Tensors one after another along the leading dimension.
 Tensor stacked(llvm::ArrayRef<Tensor> parts);
 double sigmoid(double x);
@@ -97,7 +122,14 @@ struct RecurrenceShape {
   int64_t window = 0, stride = 0;
 
   std::string text() const;
+  /// The adjoint: arguments end with d o, (d final), results are dq, dk, dv,
+  /// (d decay), (d beta), (d initial).
+  std::string gradientText(bool finalCotangent = false) const;
   llvm::SmallVector<int64_t> stateShape(int64_t slots) const;
+
+private:
+  struct Pieces;
+  Pieces pieces() const;
 };
 
 /// Attention on arguments q, k, v, segments with results o, log_sum_exp, or
@@ -110,6 +142,9 @@ struct AttentionShape {
   bool cached = false;
 
   std::string text() const;
+  /// Forward and adjoint without a cache: the last argument is d o, results are
+  /// o, dq, dk, dv.
+  std::string gradientText() const;
 };
 
 /// A short convolution on arguments x, weight, segments, (state).

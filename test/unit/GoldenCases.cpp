@@ -14,11 +14,19 @@ using namespace hybrid::cases;
 static const double goldenScale = std::sqrt(0.5);
 static constexpr int64_t goldenTokens = 5;
 
-/// The table gives o_2, o_4 and the last state.
+/// The table gives o_2, o_4 and the last state, of width 2; the rows here have
+/// the width that kernels want.
 static std::vector<Expected> expectRecurrence(std::vector<double> o2,
                                               std::vector<double> o4,
                                               std::vector<double> state) {
-  return {{0, 4, o2, 1e-7}, {0, 8, o4, 1e-7}, {1, 0, state, 1e-7}};
+  return {{0, 16, o2, 1e-7},
+          {0, 32, o4, 1e-7},
+          {1, 0, {state[0], state[1]}, 1e-7},
+          {1, 8, {state[2], state[3]}, 1e-7}};
+}
+
+static Tensor wide(const Tensor &rows) {
+  return widened(rows, {rows.dim(0), 1, 8});
 }
 
 namespace {
@@ -29,14 +37,18 @@ struct Gate {
 } // namespace
 
 /// A gate from the waves x by `function`, per channel or from channel 0.
-static Gate gateOf(int64_t dim, double (*function)(double),
+static Gate gateOf(int64_t channels, double (*function)(double),
                    int64_t tokens = goldenTokens) {
-  return {dim, map(wave(2.5, tokens, dim), function)};
+  Tensor decay = map(wave(2.5, tokens, channels), function);
+  if (channels == 1)
+    return {1, decay};
+  return {8, wide(decay)};
 }
 
 static Case additive(std::string name, Gate gate,
                      std::vector<Expected> expected) {
   RecurrenceShape shape;
+  shape.keyDim = shape.valueDim = 8;
   shape.decayDim = gate.dim;
   shape.state = true;
   shape.scale = goldenScale;
@@ -45,8 +57,9 @@ static Case additive(std::string name, Gate gate,
               Call::packed({goldenTokens}),
               {},
               std::move(expected)};
-  golden.arguments = {wave(0.1, goldenTokens, 2), wave(0.9, goldenTokens, 2),
-                      wave(1.7, goldenTokens, 2)};
+  golden.arguments = {wide(wave(0.1, goldenTokens, 2)),
+                      wide(wave(0.9, goldenTokens, 2)),
+                      wide(wave(1.7, goldenTokens, 2))};
   if (gate.dim)
     golden.arguments.push_back(gate.decay);
   golden.arguments.push_back(Tensor());
@@ -57,6 +70,7 @@ static Case additive(std::string name, Gate gate,
 static Case delta(std::string name, Gate gate, std::vector<Expected> expected) {
   RecurrenceShape shape;
   shape.update = "delta";
+  shape.keyDim = shape.valueDim = 8;
   shape.decayDim = gate.dim;
   shape.beta = shape.state = true;
   shape.scale = goldenScale;
@@ -65,9 +79,9 @@ static Case delta(std::string name, Gate gate, std::vector<Expected> expected) {
               Call::packed({goldenTokens}),
               {},
               std::move(expected)};
-  golden.arguments = {l2norm(wave(0.1, goldenTokens, 2)),
-                      l2norm(wave(0.9, goldenTokens, 2)),
-                      wave(1.7, goldenTokens, 2)};
+  golden.arguments = {wide(l2norm(wave(0.1, goldenTokens, 2))),
+                      wide(l2norm(wave(0.9, goldenTokens, 2))),
+                      wide(wave(1.7, goldenTokens, 2))};
   if (gate.dim)
     golden.arguments.push_back(gate.decay);
   golden.arguments.push_back(
@@ -94,7 +108,7 @@ static Case softmax(std::string name, int64_t window, int64_t sinks,
 /// SWLA over the GLA row: window 4, stride 2, 9 tokens.
 static Case swla() {
   RecurrenceShape shape;
-  shape.decayDim = 2;
+  shape.keyDim = shape.valueDim = shape.decayDim = 8;
   shape.scale = goldenScale;
   shape.window = 4;
   shape.stride = 2;
@@ -103,11 +117,12 @@ static Case swla() {
   return {"SWLA",
           shape.text(),
           Call::packed({9}),
-          {wave(0.1, 9, 2), wave(0.9, 9, 2), wave(1.7, 9, 2), decay, Tensor()},
-          {{0, 6, {-2.3837918, -1.0864953}, 1e-7},
-           {0, 8, {-0.7721112, -0.3228692}, 1e-7},
-           {0, 12, {1.0187617, 0.2965445}, 1e-7},
-           {0, 16, {-1.3613021, -0.3599865}, 1e-7}}};
+          {wide(wave(0.1, 9, 2)), wide(wave(0.9, 9, 2)), wide(wave(1.7, 9, 2)),
+           decay, Tensor()},
+          {{0, 24, {-2.3837918, -1.0864953}, 1e-7},
+           {0, 32, {-0.7721112, -0.3228692}, 1e-7},
+           {0, 48, {1.0187617, 0.2965445}, 1e-7},
+           {0, 64, {-1.3613021, -0.3599865}, 1e-7}}};
 }
 
 /// Attention with queries scaled by log-n, trained at 3 tokens.
@@ -133,12 +148,12 @@ static Case gatedLayer() {
             expectRecurrence({-0.0214814, -0.0949499}, {-0.0730795, 0.0140690},
                              {-0.0360798, -0.2349864, 0.4321919, 0.6374161}));
   golden.text = R"(
-!s = tensor<?x1x2x2xf32, #hybrid.slots>
-func.func @main(%q: tensor<?x1x2xf32>, %k: tensor<?x1x2xf32>, %v: tensor<?x1x2xf32>,
+!s = tensor<?x1x8x8xf32, #hybrid.slots>
+func.func @main(%q: tensor<?x1x8xf32>, %k: tensor<?x1x8xf32>, %v: tensor<?x1x8xf32>,
                 %x: tensor<?x1x1xf32>, %z: tensor<?x1xf32>, %segments: !hybrid.segments,
-                %s: !s, %bias: tensor<1xf32>, %rate: tensor<1x1xf32>) -> (tensor<?x1x2xf32>, !s) {
-  %qn = hybrid.normalize l2 %q epsilon 1.000000e-06 : tensor<?x1x2xf32>
-  %kn = hybrid.normalize l2 %k epsilon 1.000000e-06 : tensor<?x1x2xf32>
+                %s: !s, %bias: tensor<1xf32>, %rate: tensor<1x1xf32>) -> (tensor<?x1x8xf32>, !s) {
+  %qn = hybrid.normalize l2 %q epsilon 1.000000e-06 : tensor<?x1x8xf32>
+  %kn = hybrid.normalize l2 %k epsilon 1.000000e-06 : tensor<?x1x8xf32>
   %shifted = hybrid.add %x, %bias : tensor<?x1x1xf32>, tensor<1xf32>
   %sp = hybrid.softplus %shifted : tensor<?x1x1xf32>
   %a = hybrid.exp %rate : tensor<1x1xf32>
@@ -147,17 +162,17 @@ func.func @main(%q: tensor<?x1x2xf32>, %k: tensor<?x1x2xf32>, %v: tensor<?x1x2xf
   %b = hybrid.sigmoid %z : tensor<?x1xf32>
   %o, %f = hybrid.recurrence delta %qn, %kn, %v, %segments decay(%g) beta(%b) initial(%s)
     scale 0.70710678118654757
-    : (tensor<?x1x2xf32>, tensor<?x1x2xf32>, tensor<?x1x2xf32>, !hybrid.segments,
-       tensor<?x1x1xf32>, tensor<?x1xf32>, !s) -> (tensor<?x1x2xf32>, !s)
-  return %o, %f : tensor<?x1x2xf32>, !s
+    : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x8xf32>, !hybrid.segments,
+       tensor<?x1x1xf32>, tensor<?x1xf32>, !s) -> (tensor<?x1x8xf32>, !s)
+  return %o, %f : tensor<?x1x8xf32>, !s
 })";
-  golden.arguments = {wave(0.1, goldenTokens, 2),
-                      wave(0.9, goldenTokens, 2),
-                      wave(1.7, goldenTokens, 2),
+  golden.arguments = {wide(wave(0.1, goldenTokens, 2)),
+                      wide(wave(0.9, goldenTokens, 2)),
+                      wide(wave(1.7, goldenTokens, 2)),
                       wave(2.5, goldenTokens, 1),
                       reshaped(wave(3.3, goldenTokens, 1), {goldenTokens, 1}),
                       Tensor(),
-                      Tensor({1, 1, 2, 2}),
+                      Tensor({1, 1, 8, 8}),
                       Tensor({1}, {-1}),
                       Tensor({1, 1}, {std::log(2)})};
   return golden;
@@ -204,8 +219,8 @@ std::vector<Case> hybrid::cases::goldenCases() {
                        {-0.2891670, -0.0248414, -0.1935190, -0.0389015}));
   hgrn2.arguments[0] =
       map(hgrn2.arguments[0], [](double x) { return x * sigmoid(x); });
-  hgrn2.arguments[1] =
-      map(wave(2.5, goldenTokens, 2), [](double x) { return sigmoid(-x); });
+  hgrn2.arguments[1] = wide(
+      map(wave(2.5, goldenTokens, 2), [](double x) { return sigmoid(-x); }));
   all.push_back(hgrn2);
   return all;
 }

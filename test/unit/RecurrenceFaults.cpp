@@ -14,22 +14,24 @@ using namespace hybrid::cases;
 static RecurrenceShape gdnShape(bool state) {
   RecurrenceShape shape;
   shape.update = "delta";
-  shape.keyDim = 3;
+  shape.keyDim = shape.valueDim = 8;
   shape.decayDim = 1;
   shape.beta = true;
   shape.state = state;
   return shape;
 }
 
-/// The fixture from a zero state.
+/// The fixture from a zero state: row t of o begins at 8 t, row i of S at 8 i.
 static Case gdnCase(std::string name, const GdnFixture &f, Call call,
                     std::vector<Expected> expected) {
   RecurrenceShape shape = gdnShape(true);
   Tensor initial(shape.stateShape(call.slots));
+  int64_t tokens = f.q.dim(0);
   return {std::move(name),
           shape.text(),
           std::move(call),
-          {f.q, f.k, f.v, f.decay, f.beta, Tensor(), initial},
+          {widened(f.q, {tokens, 1, 8}), widened(f.k, {tokens, 1, 8}),
+           widened(f.v, {tokens, 1, 8}), f.decay, f.beta, Tensor(), initial},
           std::move(expected)};
 }
 
@@ -70,7 +72,7 @@ static Case alternatingGates() {
 static std::vector<Case> ungatedCases() {
   GdnFixture f;
   Case gated = gdnCase("LIN_08_zero_gate", f, Call::packed({5}),
-                       {{0, 8, {0.078574, 0.403664}}});
+                       {{0, 32, {0.078574, 0.403664}}});
   gated.arguments[3] = Tensor({5, 1, 1});
   Case plain = gated;
   plain.name = "LIN_08_no_gate";
@@ -123,10 +125,10 @@ func.func @main(%x: tensor<?x64xf32>, %dy: tensor<?x64xf32>)
 static Case emptySequence() {
   GdnFixture f;
   Case fault = gdnCase("VAR_01", f, Call::packed({3, 0, 2}), {});
-  Tensor initial = gen(0.8, {3, 1, 3, 2});
+  Tensor initial = widened(gen(0.8, {3, 1, 3, 2}), {3, 1, 8, 8});
   fault.arguments.back() = initial;
   fault.expected = {
-      {1, 6, {initial.data.begin() + 6, initial.data.begin() + 12}, 0}};
+      {1, 64, {initial.data.begin() + 64, initial.data.begin() + 128}, 0}};
   return fault;
 }
 
@@ -145,10 +147,11 @@ static std::vector<Case> paddedCases() {
   return {gdnCase("CCH_01", both(f, pads), Call::packed({5, 3}),
                   {{1, 0, {-0.207366, 0.081415}}}),
           gdnCase("CCH_03", both(pads, f), Call::packed({3, 5}),
-                  {{0, 6, {0.224184, 0.638346}}})};
+                  {{0, 24, {0.224184, 0.638346}}})};
 }
 
-/// Rows 1..n, kernel 4: what the state holds before the next token.
+/// Rows 1..n in all of 8 channels, kernel 4: what the state holds before the
+/// next token.
 static std::vector<Case> convolutionHistory() {
   std::vector<std::pair<int64_t, std::vector<double>>> histories = {
       {1, {0, 0, 1}},
@@ -158,24 +161,132 @@ static std::vector<Case> convolutionHistory() {
       {9, {7, 8, 9}}};
   std::vector<Case> faults;
   for (auto &[tokens, history] : histories) {
-    Tensor x({tokens, 1});
+    Tensor x({tokens, 8});
     for (int64_t t = 0; t < tokens; ++t)
-      x(t, 0) = t + 1;
+      for (int64_t c = 0; c < 8; ++c)
+        x(t, c) = t + 1;
+    std::vector<double> expected;
+    for (double value : history)
+      expected.insert(expected.end(), 8, value);
     faults.push_back({"CCH_16_prompt_" + std::to_string(tokens),
-                      shortConvText(1, 4, true),
+                      shortConvText(8, 4, true),
                       Call::packed({tokens}),
-                      {x, filled({1, 4}, 1), Tensor(), Tensor({1, 3, 1})},
-                      {{1, 0, history, 0}}});
+                      {x, filled({8, 4}, 1), Tensor(), Tensor({1, 3, 8})},
+                      {{1, 0, expected, 0}}});
   }
   return faults;
+}
+
+/// Key and value heads are shared block-wise; one token shows in the states
+/// which key each of the four heads wrote under.
+static Case sharedKeyHeads() {
+  RecurrenceShape shape;
+  shape.update = "delta";
+  shape.heads = 4;
+  shape.kvHeads = 2;
+  shape.keyDim = shape.valueDim = 8;
+  shape.beta = shape.state = true;
+  Tensor k({1, 2, 8}), q({1, 4, 8}), states({1, 4, 8, 8});
+  for (int64_t h = 0; h < 4; ++h) {
+    q(0, h, h / 2) = 1;
+    states(0, h, h / 2, 0) = h / 2 + 1;
+  }
+  k(0, 0, 0) = k(0, 1, 1) = 1;
+  Tensor v({1, 2, 8});
+  v(0, 0, 0) = 1;
+  v(0, 1, 0) = 2;
+  return {"LIN_31",
+          shape.text(),
+          Call::packed({1}),
+          {q, k, v, filled({1, 4}, 1), Tensor(), Tensor({1, 4, 8, 8})},
+          {{1, 0, states.data, 0}}};
+}
+
+/// A state that grows past what half precision holds, then a norm.
+static Case largeReadout() {
+  Tensor unit({1000, 1, 8});
+  for (int64_t t = 0; t < 1000; ++t)
+    unit(t, 0, 3) = 1;
+  return {"LIN_28",
+          R"(
+func.func @main(%q: tensor<?x1x8xf32>, %v: tensor<?x1x64xf32>, %g: tensor<?x1x8xf32>,
+                %segments: !hybrid.segments) -> (tensor<?x1x64xf32>, tensor<?x1x64xf32>) {
+  %o = hybrid.recurrence additive %q, %q, %v, %segments decay(%g) scale 1.0
+    : (tensor<?x1x8xf32>, tensor<?x1x8xf32>, tensor<?x1x64xf32>, !hybrid.segments,
+       tensor<?x1x8xf32>) -> tensor<?x1x64xf32>
+  %y = hybrid.normalize rms %o epsilon 1.000000e-06 : tensor<?x1x64xf32>
+  return %o, %y : tensor<?x1x64xf32>, tensor<?x1x64xf32>
+})",
+          Call::packed({1000}),
+          {unit, filled({1000, 1, 64}, 100), Tensor({1000, 1, 8}), Tensor()},
+          {{0, 999 * 64, std::vector<double>(64, 100000)},
+           {1, 999 * 64, std::vector<double>(64, 1)}}};
+}
+
+/// The write strength is not rounded on its way.
+static Case writeStrength() {
+  return {"LIN_27_beta",
+          R"(
+func.func @main(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %y = hybrid.sigmoid %x : tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+})",
+          Call::packed({1}),
+          {filled({1, 8}, 0.5)},
+          {{0, 0, std::vector<double>(8, 0.6224593), 1e-7}}};
+}
+
+/// Keys that are normalised keep the delta rule bounded.
+static Case normalisedKeys() {
+  RecurrenceShape shape;
+  shape.update = "delta";
+  shape.keyDim = shape.valueDim = 64;
+  shape.beta = true;
+  Tensor k = l2norm(gen(0.2, {64, 1, 64}));
+  // One value column is a scalar per channel: S is the same in all columns.
+  std::vector<double> state(64, 0), o;
+  for (int64_t t = 0; t < 64; ++t) {
+    double read = 0;
+    for (int64_t i = 0; i < 64; ++i)
+      read += state[i] * k(t, 0, i);
+    double written = 0;
+    for (int64_t i = 0; i < 64; ++i) {
+      state[i] += 0.5 * (1 - read) * k(t, 0, i);
+      written += state[i] * k(t, 0, i);
+    }
+    o.insert(o.end(), 64, written);
+  }
+  return {"LIN_06",
+          shape.text(),
+          Call::packed({64}),
+          {k, k, filled({64, 1, 64}, 1), filled({64, 1}, 0.5), Tensor()},
+          {{0, 0, o, 1e-5}}};
+}
+
+/// A sequence that has ended is an empty segment of the next call.
+static Case endedSequence() {
+  GdnFixture f;
+  Case fault = gdnCase("CCH_02", f.slice(3, 5), Call::packed({2, 0}), {});
+  fault.call.segments[0].position = fault.call.segments[1].position = 3;
+  Tensor states = widened(gen(0.8, {2, 1, 3, 2}), {2, 1, 8, 8});
+  fault.arguments.back() = states;
+  fault.expected = {{1, 64, {states.data.begin() + 64, states.data.end()}, 0}};
+  return fault;
 }
 
 std::vector<Case> hybrid::cases::recurrenceFaults() {
   std::vector<Case> faults = {
       alternatingGates(),
       gdnCase("LIN_09", GdnFixture(), Call::packed({5}),
-              {{0, 8, {-0.155340, 0.164750}}, {1, 0, {-0.207366, 0.081415}}}),
-      smallActivations(), zeroRow(), emptySequence()};
+              {{0, 32, {-0.155340, 0.164750}}, {1, 0, {-0.207366, 0.081415}}}),
+      smallActivations(),
+      zeroRow(),
+      emptySequence(),
+      sharedKeyHeads(),
+      largeReadout(),
+      writeStrength(),
+      normalisedKeys(),
+      endedSequence()};
   for (std::vector<Case> more :
        {ungatedCases(), paddedCases(), convolutionHistory()})
     faults.insert(faults.end(), more.begin(), more.end());

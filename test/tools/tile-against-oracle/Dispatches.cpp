@@ -1,5 +1,4 @@
-//===- Dispatches.cpp - runs the dispatches of a function in the tile
-// interpreter -*- C++ -*-===//
+//===- Dispatches.cpp - runs the dispatches of a function -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -51,9 +50,8 @@ tile::HostView DispatchRunner::Array::view() const {
   return view;
 }
 
-DispatchRunner::DispatchRunner(const oracle::Call &call,
-                               const tile::InterpreterOptions &options)
-    : call(call), symbols(symbolsOf(call)), options(options),
+DispatchRunner::DispatchRunner(const oracle::Call &call, RunProgram runProgram)
+    : call(call), symbols(symbolsOf(call)), runProgram(std::move(runProgram)),
       table({int64_t(call.segments.size()), 4}, 0.0),
       tokenSegment({call.tokens()}, 0.0) {
   for (auto [n, segment] : llvm::enumerate(call.segments)) {
@@ -177,7 +175,7 @@ LogicalResult DispatchRunner::runDispatch(DispatchOp op) {
     arrays[result] = make(result.getType());
     views.push_back(arrays[result].view());
   }
-  return tile::interpret(program, views, symbols, options);
+  return runProgram(program, views, symbols);
 }
 
 LogicalResult DispatchRunner::runAlternatives(AlternativesOp op) {

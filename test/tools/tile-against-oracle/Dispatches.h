@@ -1,4 +1,4 @@
-//===- Dispatches.h - dispatches in the tile interpreter ------------------===//
+//===- Dispatches.h - runs the dispatches of a function -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,6 +12,7 @@
 #include "hybrid/Oracle/Oracle.h"
 #include "hybrid/Tile/Interpreter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <functional>
 #include <memory>
 
 namespace hybrid {
@@ -23,13 +24,17 @@ llvm::SmallVector<int64_t> symbolsOf(const oracle::Call &call);
 llvm::SmallVector<int64_t> sizesOf(mlir::RankedTensorType type,
                                    llvm::ArrayRef<int64_t> symbols);
 
+/// Runs one program over its grid: the interpreter, or machine code.
+using RunProgram = std::function<llvm::LogicalResult(
+    tile::ProgramOp program, llvm::ArrayRef<tile::HostView> views,
+    llvm::ArrayRef<int64_t> symbols)>;
+
 /// Runs a function whose body holds dispatches, alternatives of them, and the
 /// views around them (reshape, slice, concat). Results start as NaN, and so
 /// does the memory past the end of every buffer.
 class DispatchRunner {
 public:
-  DispatchRunner(const oracle::Call &call,
-                 const tile::InterpreterOptions &options);
+  DispatchRunner(const oracle::Call &call, RunProgram runProgram);
 
   mlir::FailureOr<std::vector<oracle::Tensor>>
   run(mlir::func::FuncOp function, llvm::ArrayRef<oracle::Tensor> arguments);
@@ -53,7 +58,7 @@ private:
 
   oracle::Call call;
   llvm::SmallVector<int64_t> symbols;
-  tile::InterpreterOptions options;
+  RunProgram runProgram;
   tile::HostBuffer table, tokenSegment;
   llvm::DenseMap<mlir::Value, Array> arrays;
 };

@@ -119,7 +119,11 @@ static LogicalResult compare(func::FuncOp dispatched, func::FuncOp definition) {
   tile::InterpreterOptions options;
   if (inF32)
     options.arithmetic = tile::InterpreterOptions::Arithmetic::f32;
-  auto got = DispatchRunner(call, options).run(dispatched, arguments);
+  auto interpret = [&](tile::ProgramOp program, ArrayRef<tile::HostView> views,
+                       ArrayRef<int64_t> symbols) {
+    return tile::interpret(program, views, symbols, options);
+  };
+  auto got = DispatchRunner(call, interpret).run(dispatched, arguments);
   if (failed(expected) || failed(got))
     return failure();
   if (got->size() != expected->size())

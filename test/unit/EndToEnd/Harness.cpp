@@ -31,7 +31,7 @@ using namespace hybrid::test;
 // Compiling
 //===----------------------------------------------------------------------===//
 
-static DialectRegistry makeRegistry() {
+DialectRegistry hybrid::test::makeRegistry() {
   static bool passes = [] {
     registerAllHybridPasses();
     registerTransformsPasses();

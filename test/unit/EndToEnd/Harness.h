@@ -22,6 +22,9 @@
 
 namespace hybrid::test {
 
+/// All dialects; registers all passes too.
+mlir::DialectRegistry makeRegistry();
+
 /// A model that was compiled to an artefact in memory, opened by the runtime,
 /// and the graph of its spec, for the oracle: as it is built, before any pass
 /// that makes it faster.

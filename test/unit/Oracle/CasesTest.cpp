@@ -17,10 +17,7 @@ namespace {
 class CasesTest : public testing::TestWithParam<Case> {};
 } // namespace
 
-TEST_P(CasesTest, Matches) {
-  const Case &known = GetParam();
-  Program program(known.text);
-  std::vector<Tensor> results = program.evaluate(known.arguments, known.call);
+static void expectValues(const Case &known, llvm::ArrayRef<Tensor> results) {
   for (const Expected &expected : known.expected) {
     ASSERT_LT(expected.result, results.size());
     llvm::ArrayRef<double> data = results[expected.result].data;
@@ -28,6 +25,25 @@ TEST_P(CasesTest, Matches) {
     expectNear(data.slice(expected.first, expected.values.size()),
                expected.values, expected.tolerance,
                known.name + ", result " + std::to_string(expected.result));
+  }
+}
+
+TEST_P(CasesTest, Matches) {
+  const Case &known = GetParam();
+  Program program(known.text);
+  std::vector<Tensor> whole = program.evaluate(known.arguments, known.call);
+  expectValues(known, whole);
+  for (const std::vector<int64_t> &lengths : known.splits) {
+    SCOPED_TRACE("calls of " + testing::PrintToString(lengths) + " tokens");
+    std::vector<Tensor> parts = evaluateInPieces(
+        known, program.main(), lengths,
+        [&](llvm::ArrayRef<Tensor> arguments, const Call &call) {
+          return program.evaluate(arguments, call);
+        });
+    ASSERT_EQ(parts.size(), whole.size());
+    for (auto [i, part] : llvm::enumerate(parts))
+      expectNear(part.data, whole[i].data, 1e-13,
+                 "result " + std::to_string(i));
   }
 }
 
@@ -42,6 +58,12 @@ INSTANTIATE_TEST_SUITE_P(Recurrence, CasesTest,
 INSTANTIATE_TEST_SUITE_P(Attention, CasesTest,
                          testing::ValuesIn(attentionFaults()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Loss, CasesTest, testing::ValuesIn(lossFaults()),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Gradient, CasesTest,
+                         testing::ValuesIn(gradientFaults()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Position, CasesTest,
+                         testing::ValuesIn(positionFaults()), nameOf);
+INSTANTIATE_TEST_SUITE_P(State, CasesTest, testing::ValuesIn(stateFaults()),
                          nameOf);
 
 //===----------------------------------------------------------------------===//
@@ -90,7 +112,7 @@ TEST(Faults, VAR_01_decreasing_boundaries) {
             std::string::npos);
   call.segments = {{0, 4, 0, 0}};
   EXPECT_NE(program.evaluateError(fault.arguments, call)
-                .find("argument 0 has the shape [5, 1, 3] but this call needs "
-                      "[4, 1, 3]"),
+                .find("argument 0 has the shape [5, 1, 8] but this call needs "
+                      "[4, 1, 8]"),
             std::string::npos);
 }

@@ -72,6 +72,22 @@ SmallVector<Level> hybrid::cpu::levelsHere() {
   return levels;
 }
 
+FailureOr<Grid> hybrid::cpu::gridOf(tile::ProgramOp program,
+                                    ArrayRef<int64_t> symbols) {
+  SmallVector<Attribute> constants, results;
+  Builder builder(program.getContext());
+  for (int64_t symbol : symbols)
+    constants.push_back(builder.getI64IntegerAttr(symbol));
+  if (failed(program.getGrid().constantFold(constants, results)))
+    return failure();
+  Grid grid;
+  for (auto [dim, size] : llvm::enumerate(results)) {
+    grid.sizes.push_back(cast<IntegerAttr>(size).getInt());
+    grid.parallel.push_back(program.getOrderOf(dim) == tile::Order::parallel);
+  }
+  return grid;
+}
+
 LogicalResult hybrid::cpu::runCompiled(tile::ProgramOp program,
                                        ArrayRef<HostView> views,
                                        ArrayRef<int64_t> symbols, Level level) {
@@ -80,7 +96,13 @@ LogicalResult hybrid::cpu::runCompiled(tile::ProgramOp program,
   if (failed(code))
     return failure();
   LoadedKernel kernel(*code, program.getSymName());
+  return runLoaded(kernel, program, views, symbols);
+}
 
+LogicalResult hybrid::cpu::runLoaded(const LoadedKernel &kernel,
+                                     tile::ProgramOp program,
+                                     ArrayRef<HostView> views,
+                                     ArrayRef<int64_t> symbols) {
   // One copy per memory, so that views which share memory still do.
   std::map<double *, std::vector<uint32_t>> copies;
   std::map<double *, Type> elements;
@@ -102,20 +124,11 @@ LogicalResult hybrid::cpu::runCompiled(tile::ProgramOp program,
     arguments.push_back(converted);
   }
 
-  SmallVector<Attribute> constants, results;
-  Builder builder(program.getContext());
-  for (int64_t symbol : symbols)
-    constants.push_back(builder.getI64IntegerAttr(symbol));
-  if (failed(program.getGrid().constantFold(constants, results)))
+  FailureOr<Grid> grid = gridOf(program, symbols);
+  if (failed(grid))
     return failure();
-  SmallVector<int64_t> grid;
-  SmallVector<bool> parallel;
-  for (auto [dim, size] : llvm::enumerate(results)) {
-    grid.push_back(cast<IntegerAttr>(size).getInt());
-    parallel.push_back(program.getOrderOf(dim) == tile::Order::parallel);
-  }
   auto before = copies;
-  kernel.run(arguments, grid, parallel);
+  kernel.run(arguments, grid->sizes, grid->parallel);
 
   for (const HostView &view : views) {
     const std::vector<uint32_t> &copy = copies[view.memory.data()];

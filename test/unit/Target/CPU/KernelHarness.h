@@ -43,11 +43,25 @@ private:
 /// The levels that this processor runs; all of them on x86-64-v4.
 llvm::SmallVector<Level> levelsHere();
 
+/// The grid of a program in a call.
+struct Grid {
+  llvm::SmallVector<int64_t> sizes;
+  llvm::SmallVector<bool> parallel;
+};
+mlir::FailureOr<Grid> gridOf(tile::ProgramOp program,
+                             llvm::ArrayRef<int64_t> symbols);
+
 /// As tile::interpret, with machine code of a level: f32 in place of double,
 /// i32 kept.
 mlir::LogicalResult runCompiled(tile::ProgramOp program,
                                 llvm::ArrayRef<tile::HostView> views,
                                 llvm::ArrayRef<int64_t> symbols, Level level);
+
+/// The same with a kernel that was loaded before.
+mlir::LogicalResult runLoaded(const LoadedKernel &kernel,
+                              tile::ProgramOp program,
+                              llvm::ArrayRef<tile::HostView> views,
+                              llvm::ArrayRef<int64_t> symbols);
 
 class KernelTest : public tile::ProgramTest {
 protected:

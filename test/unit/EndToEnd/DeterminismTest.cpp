@@ -1,0 +1,90 @@
+//===- DeterminismTest.cpp - models whose bits or states must agree -------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace hybrid::test;
+
+namespace {
+
+using Gradients = std::map<std::string, std::vector<float>>;
+
+/// Runs backward `runs` times while a processor is busy with other work.
+void expectSameGradients(CompiledModel &compiled,
+                         const CompiledModel::Batch &batch, int runs) {
+  std::vector<float> losses, again;
+  Gradients first = compiled.backward(batch, losses);
+  std::atomic<bool> stop(false);
+  std::thread load([&] {
+    for (volatile unsigned n = 0; !stop; n = n + 1)
+      ;
+  });
+  for (int run = 1; run < runs; ++run) {
+    bool same = compiled.backward(batch, again) == first && again == losses;
+    EXPECT_TRUE(same) << "run " << run;
+    if (!same)
+      break;
+  }
+  stop = true;
+  load.join();
+}
+
+} // namespace
+
+// Full and windowed, grouped heads; the gradient of k and v is a sum over the
+// group, that of q one over tiles of keys. Shorter than the report, which is
+// for a card with thousands of threads.
+TEST(CompiledModelFaults, ATT_18) {
+  CompiledModel compiled(R"(
+hybrid.model @m vocab(64) width(32) layers(2) {
+  hybrid.mix ratio(1 : 1) {
+    hybrid.softmax heads(16) kv_heads(2) head_dim(16) position(nope)
+    hybrid.softmax heads(16) kv_heads(2) head_dim(16) position(nope) window(40)
+  }
+})");
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  expectSameGradients(compiled, compiled.randomBatch({100, 0, 30}, 3), 200);
+}
+
+TEST(CompiledModelFaults, LIN_19) {
+  CompiledModel compiled(R"(
+hybrid.model @m vocab(64) width(32) layers(1) {
+  hybrid.gdn heads(4) head_dim(64)
+})");
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  CompiledModel::Batch batch = compiled.randomBatch({256, 256}, 3);
+  expectSameGradients(compiled, batch, 50);
+  // All log gates 0.
+  for (const auto &info : compiled.model->parameterTable().parameters)
+    if (info.path.find("A_log") != std::string::npos)
+      std::fill_n(compiled.model->parameter(info), info.elements, -100.0f);
+  expectSameGradients(compiled, batch, 50);
+}
+
+// Decode of 4096 tokens and prefill of the same.
+TEST(CompiledModelFaults, LIN_27) {
+  CompiledModel compiled(R"(
+hybrid.model @m vocab(64) width(32) layers(1) {
+  hybrid.gdn heads(2) head_dim(16)
+})");
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  constexpr int64_t tokens = 4096;
+  std::vector<int32_t> ids = compiled.randomBatch({tokens}, 5).ids;
+  std::vector<float> prefill = compiled.logits(ids, {tokens}),
+                     decode =
+                         compiled.logits(ids, std::vector<int64_t>(tokens, 1));
+  ASSERT_EQ(prefill.size(), decode.size());
+  double worst = 0, largest = 0;
+  for (size_t i = prefill.size() - 64; i < prefill.size(); ++i) {
+    worst = std::max<double>(worst, std::abs(prefill[i] - decode[i]));
+    largest = std::max<double>(largest, std::abs(prefill[i]));
+  }
+  EXPECT_LT(worst, 1e-3 * largest);
+}

@@ -1,0 +1,195 @@
+//===- FaultsTest.cpp - public faults of code generation ------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelHarness.h"
+
+#include "llvm/ADT/APFloat.h"
+#include <sys/mman.h>
+
+using namespace mlir;
+using namespace hybrid::cpu;
+using namespace hybrid::tile;
+
+namespace {
+
+class KernelFaults : public KernelTest {
+protected:
+  /// Runs `text` on one buffer for each view at every level and gives what the
+  /// last one holds to `check`.
+  void forEachLevel(ProgramOp program, ArrayRef<HostBuffer> buffers,
+                    ArrayRef<int64_t> symbols,
+                    llvm::function_ref<void(const HostBuffer &)> check) {
+    for (Level level : levelsHere()) {
+      SCOPED_TRACE(traitsOf(level).name.str());
+      SmallVector<HostBuffer> copies(buffers.begin(), buffers.end());
+      SmallVector<HostView> views;
+      for (HostBuffer &buffer : copies)
+        views.push_back(buffer.view());
+      ASSERT_TRUE(succeeded(runCompiled(program, views, symbols, level)))
+          << reported;
+      check(copies.back());
+    }
+  }
+
+  /// y = op(x) elementwise for one row of 4.
+  ProgramOp unary(StringRef body) {
+    std::string text = R"mlir(
+      tile.program @unary(%in: !tile.view<4xf32>, %out: !tile.view<4xf32>)
+          grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {
+        %c0 = arith.constant 0 : index
+        %x = tile.load %in[%c0] dims [0] : !tile.view<4xf32> -> tensor<4xf32>
+        %one = arith.constant dense<1.0> : tensor<4xf32>
+        BODY
+        tile.store %y, %out[%c0] dims [0] : tensor<4xf32>, !tile.view<4xf32>
+        tile.return
+      })mlir";
+    text.replace(text.find("BODY"), 4, body.str());
+    return parse(text);
+  }
+};
+
+/// The value rounded once, to nearest even, to a narrower type.
+double rounded(double x, const llvm::fltSemantics &type) {
+  llvm::APFloat value(x);
+  bool losesInfo;
+  value.convert(type, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  return value.convertToDouble();
+}
+
+/// The distance to the next number of the type above |x|.
+double ulp(double x, const llvm::fltSemantics &type) {
+  llvm::APFloat value(rounded(std::fabs(x), type));
+  bool losesInfo;
+  value.convert(type, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  llvm::APFloat next = value;
+  next.next(/*nextDown=*/false);
+  next.subtract(value, llvm::APFloat::rmNearestTiesToEven);
+  return next.convertToDouble();
+}
+
+} // namespace
+
+/// The inverse of 1 on the diagonal and c below it, through the products of the
+/// compiled program. Nothing is clipped, however it grows.
+TEST_F(KernelFaults, LIN_07) {
+  for (int64_t n : {16, 32, 64})
+    for (double c : {1.0, 1.9, 3.0}) {
+      SCOPED_TRACE(testing::Message() << "n = " << n << ", c = " << c);
+      std::string text = llvm::formatv(R"mlir(
+        tile.program @invert(%in: !tile.view<{0}x{0}xf32>, %out: !tile.view<{0}x{0}xf32>)
+            grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {{
+          %c0 = arith.constant 0 : index
+          %x = tile.load %in[%c0, %c0] dims [0, 1] : !tile.view<{0}x{0}xf32> -> tensor<{0}x{0}xf32>
+          %y = tile.unit_lower_inverse %x : tensor<{0}x{0}xf32>
+          tile.store %y, %out[%c0, %c0] dims [0, 1] : tensor<{0}x{0}xf32>, !tile.view<{0}x{0}xf32>
+          tile.return
+        })mlir",
+                                       n);
+      HostBuffer x({n, n}, 0.0), y({n, n}, kNaN);
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j <= i; ++j)
+          x({i, j}) = i == j ? 1.0 : c;
+      forEachLevel(parse(text), {x, y}, {1, 1, 1, 0, 0, 0},
+                   [&](const HostBuffer &inverse) {
+                     for (int64_t i = 0; i < n; ++i)
+                       for (int64_t j = 0; j < i; ++j) {
+                         double want = -c * std::pow(1 - c, i - j - 1);
+                         double got = inverse({i, j});
+                         // Terms as large as the whole cancel where c is 1.9.
+                         double rounding = c == 1.0 ? 0.0
+                                           : c < 2  ? 1e-5
+                                                    : 1e-4 * std::fabs(want);
+                         ASSERT_NEAR(got, want, rounding) << i << ", " << j;
+                       }
+                     if (c == 1.9 && n == 64)
+                       EXPECT_NEAR(inverse({63, 0}), -0.00276560, 1e-5);
+                     if (c == 3.0 && n == 64) {
+                       EXPECT_EQ(inverse({5, 0}), -48.0);
+                       EXPECT_NEAR(inverse({63, 0}) / -1.3835e19, 1, 1e-4);
+                     }
+                   });
+    }
+}
+
+/// Functions are computed in f32; rounded once, they are the rounded value of a
+/// narrower type or its neighbour.
+TEST_F(KernelFaults, GEN_12) {
+  const std::vector<double> arguments = {0x1p-14, 0.03f, 1, 10};
+  struct Function {
+    const char *body;
+    double (*reference)(double);
+  };
+  const Function functions[] = {
+      {"%y = math.exp %x : tensor<4xf32>", std::exp},
+      {"%y = math.log %x : tensor<4xf32>", std::log},
+      {"%e = math.exp %x : tensor<4xf32>\n"
+       "%y = math.log1p %e : tensor<4xf32>",
+       [](double x) { return std::log1p(std::exp(x)); }},
+      {"%n = arith.negf %x : tensor<4xf32>\n"
+       "%e = math.exp %n : tensor<4xf32>\n"
+       "%s = arith.addf %e, %one : tensor<4xf32>\n"
+       "%y = arith.divf %one, %s : tensor<4xf32>",
+       [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"%y = math.rsqrt %x : tensor<4xf32>",
+       [](double x) { return 1 / std::sqrt(x); }}};
+  for (const Function &function : functions) {
+    SCOPED_TRACE(function.body);
+    HostBuffer x({4}, 0.0), y({4}, kNaN);
+    llvm::copy(arguments, x.elements().begin());
+    forEachLevel(
+        unary(function.body), {x, y}, {1, 1, 1, 0, 0, 0},
+        [&](const HostBuffer &results) {
+          for (const llvm::fltSemantics *type :
+               {&llvm::APFloat::IEEEhalf(), &llvm::APFloat::BFloat()})
+            for (auto [x, got] : llvm::zip(arguments, results.elements())) {
+              double want = rounded(function.reference(x), *type);
+              EXPECT_LE(std::fabs(rounded(got, *type) - want), ulp(want, *type))
+                  << "of " << x;
+            }
+        });
+  }
+}
+
+/// The last row lies past 2^31 elements, and its index comes from an i32.
+TEST_F(KernelFaults, GEN_21) {
+  parse(R"mlir(
+    tile.program @scatter(%rows: !tile.view<?xi32>,
+                          %out: !tile.view<?x16xf32, strides = [?, 1]>)
+        grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {
+      %c0 = arith.constant 0 : index
+      %t = tile.id 0
+      %row = tile.load_scalar %rows[%t] : !tile.view<?xi32>
+      %i = arith.index_cast %row : i32 to index
+      %value = arith.constant dense<42.0> : tensor<16xf32>
+      tile.store %value, %out[%i, %c0] dims [1] : tensor<16xf32>, !tile.view<?x16xf32, strides = [?, 1]>
+      tile.return
+    })mlir");
+  // Byte 3,000,000,000 and element 2^31 + 16 are among the rows written.
+  constexpr int64_t stride = 16, count = (int64_t(1) << 27) + 2;
+  constexpr size_t bytes = count * stride * 4;
+  auto *memory = static_cast<float *>(
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  int32_t rows[] = {46875000, count - 1};
+  for (Level level : levelsHere()) {
+    auto code = compile(*module, {"scatter"}, level);
+    ASSERT_TRUE(succeeded(code)) << reported;
+    LoadedKernel kernel(*code, "scatter");
+    KernelView views[] = {{rows, {2}, {1}}, {memory, {count, 16}, {stride, 1}}};
+    kernel.run(views, {2}, {true});
+    for (int32_t row : rows) {
+      float *line = memory + row * stride;
+      EXPECT_EQ(line[-1], 0.0f);
+      for (int i = 0; i < 16; ++i)
+        EXPECT_EQ(std::exchange(line[i], 0.0f), 42.0f);
+    }
+  }
+  munmap(memory, bytes);
+}
