@@ -55,6 +55,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
+  shape.keyTile =
+      scheduler.target.backwardKeyTile(std::max(shape.dim, shape.valueDim));
   OpBuilder builder(op);
   tile::ProgramOp program = scheduler.programs.get(
       op, "backward", [&](OpBuilder &programs, ModuleOp) {

@@ -27,6 +27,9 @@ struct TargetTraits {
   int64_t fewRows;
 
   int64_t queryTile, keyTile;
+  /// Elements of the widest tile of keys in the backward, which keeps more
+  /// tiles at once: key tiles are shorter where heads are wider.
+  int64_t backwardElements;
   /// With fewer heads than this a decoding step of at most `splitRows` rows
   /// would leave processors idle, so the keys of a cache of `splitContext`
   /// tokens or more are split into `splits` ranges.
@@ -59,6 +62,9 @@ struct TargetTraits {
     return tile;
   }
 
+  int64_t backwardKeyTile(int64_t dim) const {
+    return std::max<int64_t>(16, std::min(keyTile, backwardElements / dim));
+  }
   int64_t chunk(const tile::RecurrenceShape &shape, bool isAdjoint) const {
     if (shape.decay == tile::RecurrenceDecay::PerChannel)
       return chunkPerChannel;
