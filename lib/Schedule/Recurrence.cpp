@@ -123,6 +123,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
   shape.hasFinalCotangent = static_cast<bool>(op.getDfinal());
   shape.chunk = scheduler.target.chunk(shape, /*isAdjoint=*/true);
+  shape.valueTile = scheduler.target.valueTile(shape.valueDim);
   if (failed(shape.verifyAdjoint([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);

@@ -7,8 +7,8 @@
 //
 // One program walks a segment twice: forward, to write the state before each
 // chunk (and T and N of the delta rule) to a workspace, then back with the
-// gradient of the state. Query heads of a group and window chains take turns,
-// so that sums over them have one order.
+// gradient of the state. Query heads of a group, blocks of value columns and
+// window chains take turns, so that sums over them have one order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,10 +35,11 @@ hybrid::tile::recurrenceBackwardWorkspaces(MLIRContext *context,
                              symbols.tokens.floorDiv(chunk) +
                                  symbols.segments * spareChunks(shape));
   SmallVector<RecurrenceWorkspace> workspaces;
-  workspaces.push_back({rows, {shape.kvHeads, shape.keyDim, shape.valueDim}});
+  workspaces.push_back(
+      {rows, {shape.kvHeads, shape.keyDim, shape.valueWidth()}});
   if (shape.isDelta()) {
     workspaces.push_back({rows, {shape.kvHeads, chunk, chunk}});
-    workspaces.push_back({rows, {shape.kvHeads, chunk, shape.valueDim}});
+    workspaces.push_back({rows, {shape.kvHeads, chunk, shape.valueWidth()}});
   }
   return workspaces;
 }
@@ -58,8 +59,9 @@ public:
   void bindViews();
   void build(const Span &span);
 
-  /// Turn within the group of query heads; null without groups.
-  Value groupTurn;
+  /// Turn within the group of query heads, and among the blocks of value
+  /// columns; null where there is one.
+  Value groupTurn, columnTurn;
 
 private:
   /// Walks forward and writes the workspaces; gives the state after.
@@ -70,12 +72,12 @@ private:
   Saved loadSaved(Value row);
   void storeGradients(const Stretch &stretch, const ChunkGradient &gradient,
                       Value row);
-  /// Gradient of an operand that query heads or window chains share. In the
-  /// rows with output a chain is the first to come; the rows before have been
-  /// written by the chains before it.
+  /// Gradient of an operand that points of some `turns` share (null where they
+  /// do not), and window chains. In the rows with output a chain is the first
+  /// to come; the rows before have been written by the chains before it.
   void contribute(StringRef name, const Stretch &stretch, Value tile,
                   Value view, ValueRange base, ArrayRef<int64_t> dims,
-                  bool sharedByGroup);
+                  ArrayRef<Value> turns);
 
   Value workspaceTile(StringRef name, Value view, Value row, int64_t rows,
                       int64_t columns) {
@@ -133,7 +135,7 @@ void Backward::build(const Span &span) {
     e.scope = stretch.withOutput ? walk.str() : (walk + ".advance").str();
   };
 
-  SmallVector<int64_t> stateShape = {shape.keyDim, shape.valueDim};
+  SmallVector<int64_t> stateShape = {shape.keyDim, shape.valueWidth()};
   Value state = initial ? k.loadState(initial, span) : e.zeros(stateShape);
   for (const Stretch &stretch : stretches) {
     enter(stretch, "record");
@@ -171,12 +173,12 @@ Value Backward::record(const Stretch &stretch, Value state) {
 Saved Backward::loadSaved(Value row) {
   int64_t chunk = shape.chunkSize();
   Saved saved;
-  saved.state =
-      workspaceTile("load_state", states, row, shape.keyDim, shape.valueDim);
+  saved.state = workspaceTile("load_state", states, row, shape.keyDim,
+                              shape.valueWidth());
   if (shape.isDelta()) {
     saved.inverse = workspaceTile("load_inverse", inverses, row, chunk, chunk);
     saved.updates =
-        workspaceTile("load_updates", updates, row, chunk, shape.valueDim);
+        workspaceTile("load_updates", updates, row, chunk, shape.valueWidth());
   }
   return saved;
 }
@@ -194,8 +196,8 @@ Value Backward::differentiate(const Stretch &stretch, Value dState) {
       saved.updates = chunk.value;
     Value cotangent;
     if (stretch.withOutput)
-      cotangent = k.loadRows("load_d_output", dOutput, row, k.head,
-                             shape.valueDim, stretch.to);
+      cotangent =
+          k.loadValueRows("load_d_output", dOutput, row, k.head, stretch.to);
     ChunkGradient gradient =
         k.equations.adjoint(chunk, saved, cotangent, carried[0]);
     storeGradients(stretch, gradient, row);
@@ -206,35 +208,38 @@ Value Backward::differentiate(const Stretch &stretch, Value dState) {
 
 void Backward::storeGradients(const Stretch &stretch,
                               const ChunkGradient &gradient, Value row) {
-  if (gradient.query)
-    k.storeRows("store_d_query", e.scaled(gradient.query, shape.scale), dQuery,
-                row, k.head, stretch.to);
   auto rows = [&](StringRef name, Value tile, Value view, Value head,
-                  bool sharedByGroup) {
-    contribute(name, stretch, tile, view, {row, head, k.zero}, {0, 2},
-               sharedByGroup);
+                  Value column, ArrayRef<Value> turns) {
+    contribute(name, stretch, tile, view, {row, head, column}, {0, 2}, turns);
   };
-  rows("store_d_key", gradient.key, dKey, k.kvHead, /*sharedByGroup=*/true);
-  rows("store_d_value", gradient.value, dValue, k.kvHead,
-       /*sharedByGroup=*/true);
+  if (gradient.query)
+    rows("store_d_query", e.scaled(gradient.query, shape.scale), dQuery, k.head,
+         k.zero, columnTurn);
+  rows("store_d_key", gradient.key, dKey, k.kvHead, k.zero,
+       {groupTurn, columnTurn});
+  rows("store_d_value", gradient.value, dValue, k.kvHead, k.firstColumn,
+       groupTurn);
   if (shape.hasDecay())
-    rows("store_d_decay", gradient.decay, dDecay, k.head,
-         /*sharedByGroup=*/false);
+    rows("store_d_decay", gradient.decay, dDecay, k.head, k.zero, columnTurn);
   if (shape.hasBeta())
     contribute("store_d_beta", stretch, gradient.beta, dBeta, {row, k.head},
-               {0, 1}, /*sharedByGroup=*/false);
+               {0, 1}, columnTurn);
 }
 
 void Backward::contribute(StringRef name, const Stretch &stretch, Value tile,
                           Value view, ValueRange base, ArrayRef<int64_t> dims,
-                          bool sharedByGroup) {
-  bool takesTurns = groupTurn && sharedByGroup;
+                          ArrayRef<Value> turns) {
+  Value isFirst;
+  for (Value turn : turns)
+    if (turn) {
+      Value begins = e.eq(turn, k.zero);
+      isFirst = isFirst ? e.both(isFirst, begins) : begins;
+    }
   Operation *write;
   if (!stretch.withOutput)
     write = e.accumulate(tile, view, base, dims, stretch.to);
-  else if (takesTurns)
-    write = e.accumulate(tile, view, base, dims, stretch.to,
-                         e.eq(groupTurn, k.zero));
+  else if (isFirst)
+    write = e.accumulate(tile, view, base, dims, stretch.to, isFirst);
   else
     write = e.store(tile, view, base, dims, stretch.to);
   e.named(name, write);
@@ -278,9 +283,12 @@ ProgramOp hybrid::tile::buildRecurrenceBackward(OpBuilder &builder,
   Grid grid{{Symbols(context).segments,
              getAffineConstantExpr(shape.kvHeads, context)},
             {Order::parallel, Order::parallel}};
-  unsigned groupDim = grid.sizes.size();
-  if (shape.group() > 1) {
-    grid.sizes.push_back(getAffineConstantExpr(shape.group(), context));
+  // Query heads of a group, and within one of them blocks of value columns.
+  const int64_t blocks = shape.valueDim / shape.valueWidth();
+  const unsigned turnDim = grid.sizes.size();
+  if (shape.group() * blocks > 1) {
+    grid.sizes.push_back(
+        getAffineConstantExpr(shape.group() * blocks, context));
     grid.order.push_back(Order::ordered);
   }
   unsigned chainDim = grid.sizes.size();
@@ -295,9 +303,13 @@ ProgramOp hybrid::tile::buildRecurrenceBackward(OpBuilder &builder,
   backward.bindViews();
   k.kvHead = k.head = k.e.id(1);
   if (shape.group() > 1) {
-    backward.groupTurn = k.e.id(groupDim);
+    backward.groupTurn = k.e.div(k.e.id(turnDim), k.e.idx(blocks));
     k.head =
         k.e.add(k.e.mul(k.kvHead, k.e.idx(shape.group())), backward.groupTurn);
+  }
+  if (blocks > 1) {
+    backward.columnTurn = k.e.rem(k.e.id(turnDim), k.e.idx(blocks));
+    k.firstColumn = k.e.mul(backward.columnTurn, k.e.idx(shape.valueWidth()));
   }
   backward.build(shape.window ? k.chainSpan(k.e.id(0), k.e.id(chainDim))
                               : k.segmentSpan(k.e.id(0)));

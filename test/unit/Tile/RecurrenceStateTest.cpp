@@ -163,6 +163,17 @@ TEST_P(RecurrenceState, WindowOfGroupedHeads) {
   expectGradients(call);
 }
 
+TEST_P(RecurrenceState, WindowOfBlocksOfValueColumns) {
+  RecurrenceShape s = windowed(shape(), {32, 8});
+  s.heads = 2;
+  s.valueDim = 16;
+  s.valueTile = 8;
+  Call call(s, {{20}, {0}, {60}});
+  fill(call);
+  expectOutputs(call);
+  expectGradients(call);
+}
+
 TEST_P(RecurrenceState, WindowSplitsEqualWhole) {
   for (Window w : kWindows) {
     RecurrenceShape s = windowed(shape(), w);

@@ -65,9 +65,23 @@ TEST_P(Recurrence, BlocksOfValueColumns) {
   RecurrenceShape blocks = shape();
   blocks.valueDim = 24;
   blocks.valueTile = 8;
+  blocks.heads = 4;
+  blocks.kvHeads = 2;
   Call call(blocks, {{70}, {0}, {17}});
   fill(call);
   expectOutputs(call, kExact, Arithmetic::f64);
+  expectGradients(call, kExact, Arithmetic::f64);
+}
+
+TEST_P(Recurrence, BlocksOfValueColumnsWithStates) {
+  RecurrenceShape blocks = shape();
+  blocks.hasState = blocks.hasFinalCotangent = true;
+  blocks.valueDim = 16;
+  blocks.valueTile = 8;
+  Call call(blocks, {{70, 2}, {0, 0}, {33, 1}}, 3);
+  fill(call);
+  expectOutputs(call, kExact, Arithmetic::f64);
+  expectGradients(call, kExact, Arithmetic::f64);
 }
 
 TEST_P(Recurrence, Float) {

@@ -78,9 +78,11 @@ struct RecurrenceShape {
   /// Tokens per chunk; 0 takes `defaultChunk`.
   int64_t chunk = 0;
 
-  /// Forward and step: value columns of one point; 0 takes them all. Columns of
-  /// the state are independent, so more points work on one head; each of them
-  /// computes the scores again. Divides `valueDim`.
+  /// Value columns that are worked on at once; 0 takes them all. Columns of the
+  /// state are independent: forward and step have a point for each block of
+  /// them, in the adjoint blocks take turns, because the other gradients are
+  /// sums over the columns. Each block computes the scores again. Divides
+  /// `valueDim`.
   int64_t valueTile = 0;
 
   /// Tokens per part when a segment is split over programs (summary, combine,
