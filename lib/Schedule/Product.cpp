@@ -8,7 +8,6 @@
 #include "Scheduler.h"
 
 #include "hybrid/Tile/Families/Product.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -34,29 +33,22 @@ static tile::ProductShape shapeOf(ProductOp op, const TargetTraits &target) {
   return shape;
 }
 
-/// Whether calls of this entry may be decoding steps of a few rows.
-static bool isDecoded(Operation *op) {
-  auto function = op->getParentOfType<func::FuncOp>();
-  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    auto role = function.getArgAttrOfType<StringAttr>(index, "hybrid.role");
-    if (role && role == "state")
-      return true;
-  }
-  return false;
-}
-
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
   tile::ProductShape shape = shapeOf(op, scheduler.target);
   const int64_t fewRows = scheduler.target.fewRows,
-                manyRows = scheduler.target.productRows;
+                manyRows = scheduler.target.productRows,
+                stepColumns = scheduler.target.stepColumns;
+  const bool hasSingle = scheduler.target.singleRows > 0;
   Location loc = op.getLoc();
   OpBuilder builder(op);
-  auto launch = [&](OpBuilder &builder, StringRef variant, int64_t rowTile) {
+  auto launch = [&](OpBuilder &builder, StringRef variant, int64_t rowTile,
+                    int64_t columnTile) {
     tile::ProgramOp program =
         scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
           tile::ProductShape tiled = shape;
           if (ShapedType::isDynamic(shape.rows))
             tiled.rowTile = rowTile;
+          tiled.columnTile = columnTile;
           return tile::buildProduct(programs, loc, tiled);
         });
     DispatchOp dispatch =
@@ -65,19 +57,31 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
     return SmallVector<Value>(dispatch->getResults());
   };
   auto many = [&](OpBuilder &builder) {
-    return launch(builder, "many", manyRows);
+    return launch(builder, "many", manyRows, shape.columnTile);
   };
   auto few = [&](OpBuilder &builder) {
-    return launch(builder, "few", fewRows);
+    return launch(builder, "few", fewRows, stepColumns);
+  };
+  auto single = [&](OpBuilder &builder) {
+    return launch(builder, "single", 1, stepColumns);
   };
 
   if (ShapedType::isDynamic(shape.rows) && isDecoded(op)) {
     scheduler.chose(op, "HYB-S402",
-                    "the matrix read once for up to " + Twine(fewRows) +
-                        " rows, else blocks of " + Twine(manyRows),
+                    Twine("the matrix read once for ") +
+                        (hasSingle ? "one row and for " : "") + "up to " +
+                        Twine(fewRows) + " rows, else blocks of " +
+                        Twine(manyRows),
                     "with a state, calls are prefill or decode");
+    auto step = [&](OpBuilder &inner) {
+      if (!hasSingle)
+        return few(inner);
+      return SmallVector<Value>(
+          scheduler.either(inner, loc, op->getResultTypes(),
+                           1 - shape.dynamicSize, single, few));
+    };
     op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
-                                            fewRows - shape.dynamicSize, few,
+                                            fewRows - shape.dynamicSize, step,
                                             many));
   } else {
     scheduler.chose(op, "HYB-S401", "blocks of " + Twine(manyRows) + " rows",

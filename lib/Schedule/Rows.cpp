@@ -31,23 +31,50 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
   shape.hasState = static_cast<bool>(op.getState());
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
+  auto launch = [&](OpBuilder &builder, StringRef variant,
+                    const tile::ShortConvShape &tiled) {
+    tile::ProgramOp program =
+        scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
+          return tile::buildShortConvForward(programs, op.getLoc(), tiled);
+        });
+    SmallVector<Value> inputs{op.getX(), op.getWeight(), op.getSegments()};
+    SmallVector<int64_t> ties;
+    if (op.getState()) {
+      ties = {1, 3};
+      inputs.push_back(op.getState());
+    }
+    DispatchOp dispatch = scheduler.dispatch(
+        builder, op.getLoc(), program, inputs, op->getResultTypes(), ties);
+    return SmallVector<Value>(dispatch->getResults());
+  };
+  auto whole = [&](OpBuilder &builder) {
+    return launch(builder, "forward", shape);
+  };
+  // One block holds the whole segment, so the next never reads the state.
+  tile::ShortConvShape stepShape = shape;
+  stepShape.tokenTile = std::max(scheduler.target.stepTokens, shape.kernel - 1);
+  auto step = [&](OpBuilder &builder) {
+    return launch(builder, "step", stepShape);
+  };
+
   OpBuilder builder(op);
-  tile::ProgramOp program =
-      scheduler.programs.get(op, "forward", [&](OpBuilder &programs, ModuleOp) {
-        return tile::buildShortConvForward(programs, op.getLoc(), shape);
-      });
-  SmallVector<Value> inputs{op.getX(), op.getWeight(), op.getSegments()};
-  SmallVector<int64_t> ties;
-  if (op.getState()) {
-    ties = {1, 3};
-    inputs.push_back(op.getState());
+  std::string pass =
+      "one pass over " + std::to_string(shape.channels) + " channels";
+  if (!shape.hasState || scheduler.target.singleRows == 0) {
+    scheduler.chose(op, "HYB-S301", pass,
+                    shape.hasState ? "earlier rows come from the state"
+                                   : "whole sequences");
+    op->replaceAllUsesWith(whole(builder));
+  } else {
+    scheduler.chose(op, "HYB-S301",
+                    pass + ", in blocks of " + Twine(stepShape.tokenTile) +
+                        " rows for segments of no more",
+                    "earlier rows come from the state");
+    AffineExpr longest = getSymbolExpr(CallSymbol::longest, op.getContext());
+    op->replaceAllUsesWith(
+        scheduler.either(builder, op.getLoc(), op->getResultTypes(),
+                         stepShape.tokenTile - longest, step, whole));
   }
-  scheduler.chose(
-      op, "HYB-S301", "one pass over " + Twine(shape.channels) + " channels",
-      shape.hasState ? "earlier rows come from the state" : "whole sequences");
-  DispatchOp dispatch = scheduler.dispatch(builder, op.getLoc(), program,
-                                           inputs, op->getResultTypes(), ties);
-  op->replaceAllUsesWith(dispatch);
   op.erase();
   return success();
 }
@@ -78,12 +105,14 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
 //===----------------------------------------------------------------------===//
 
 static FailureOr<tile::ProgramOp> rowwiseProgram(Scheduler &scheduler,
-                                                 Operation *op, bool inPlace) {
+                                                 Operation *op, bool inPlace,
+                                                 int64_t mostRows = 64) {
+  std::string variant =
+      (inPlace ? "in_place_" : "rows_") + llvm::utostr(mostRows);
   tile::ProgramOp program = scheduler.programs.get(
-      op, inPlace ? "in_place" : "rows",
-      [&](OpBuilder &programs, ModuleOp) -> tile::ProgramOp {
-        FailureOr<tile::ProgramOp> built =
-            tile::buildRowwise(programs, op, scheduler.target.rowwiseElements);
+      op, variant, [&](OpBuilder &programs, ModuleOp) -> tile::ProgramOp {
+        FailureOr<tile::ProgramOp> built = tile::buildRowwise(
+            programs, op, scheduler.target.rowwiseElements, mostRows);
         if (failed(built))
           return {};
         if (inPlace) {
@@ -100,19 +129,43 @@ static FailureOr<tile::ProgramOp> rowwiseProgram(Scheduler &scheduler,
 }
 
 LogicalResult hybrid::scheduleRowwise(Scheduler &scheduler, Operation *op) {
-  FailureOr<tile::ProgramOp> program = rowwiseProgram(scheduler, op, false);
-  if (failed(program))
+  FailureOr<tile::ProgramOp> blocks = rowwiseProgram(scheduler, op, false);
+  if (failed(blocks))
     return failure();
   auto region = dyn_cast<RowwiseOp>(op);
   size_t count =
       region ? region.getBody().front().getOperations().size() - 1 : 1;
-  scheduler.chose(op, "HYB-S303", "one pass over the rows",
-                  Twine(count) + (count == 1 ? " operation" : " operations") +
-                      " fused");
+  std::string fused = std::to_string(count) +
+                      (count == 1 ? " operation" : " operations") + " fused";
+  auto launch = [&](tile::ProgramOp program) {
+    return [&scheduler, op, program](OpBuilder &builder) {
+      DispatchOp dispatch =
+          scheduler.dispatch(builder, op->getLoc(), program, op->getOperands(),
+                             op->getResultTypes());
+      return SmallVector<Value>(dispatch->getResults());
+    };
+  };
   OpBuilder builder(op);
-  DispatchOp dispatch = scheduler.dispatch(
-      builder, op->getLoc(), *program, op->getOperands(), op->getResultTypes());
-  op->replaceAllUsesWith(dispatch);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  FailureOr<tile::ProgramOp> single = blocks;
+  const int64_t singleRows = scheduler.target.singleRows;
+  if (singleRows > 0 && type.isDynamicDim(0) && isDecoded(op))
+    single = rowwiseProgram(scheduler, op, false, /*mostRows=*/1);
+  if (failed(single))
+    return failure();
+  if (*single != *blocks) {
+    scheduler.chose(op, "HYB-S305",
+                    "up to " + Twine(singleRows) +
+                        " rows one by one, else in blocks",
+                    fused);
+    AffineExpr rows = getSizes(type).getResult(0);
+    op->replaceAllUsesWith(
+        scheduler.either(builder, op->getLoc(), op->getResultTypes(),
+                         singleRows - rows, launch(*single), launch(*blocks)));
+  } else {
+    scheduler.chose(op, "HYB-S303", "one pass over the rows", fused);
+    op->replaceAllUsesWith(launch(*blocks)(builder));
+  }
   op->erase();
   return success();
 }

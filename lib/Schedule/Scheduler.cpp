@@ -7,6 +7,7 @@
 
 #include "Scheduler.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IntegerSet.h"
 
 using namespace mlir;
@@ -48,6 +49,16 @@ void Scheduler::chose(Operation *op, llvm::StringLiteral id,
   if (!remark)
     return;
   remark << strategy.str() << remark::reason("{0}", reason.str());
+}
+
+bool hybrid::isDecoded(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    auto role = function.getArgAttrOfType<StringAttr>(index, "hybrid.role");
+    if (role && role == "state")
+      return true;
+  }
+  return false;
 }
 
 RankedTensorType hybrid::workspaceType(AffineMap leading,

@@ -48,6 +48,9 @@ public:
   unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0;
 };
 
+/// Whether calls of the entry around `op` may be decoding steps of a few rows.
+bool isDecoded(mlir::Operation *op);
+
 /// A tensor of which only its producer and reader know: static sizes after
 /// leading sizes that are expressions of the six symbols.
 mlir::RankedTensorType workspaceType(mlir::AffineMap leading,

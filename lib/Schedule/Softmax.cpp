@@ -75,87 +75,168 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   return success();
 }
 
+namespace {
+/// The launches that one cached attention chooses from.
+class CachedSchedule {
+public:
+  CachedSchedule(Scheduler &scheduler, AttentionCachedOp op);
+
+  void appendRows(OpBuilder &builder);
+  Value output(OpBuilder &builder);
+  void explain();
+
+  /// With the new rows, once they are appended.
+  Value kCache, vCache;
+
+private:
+  SmallVector<Value> append(OpBuilder &builder,
+                            const tile::SoftmaxShape &shape);
+  SmallVector<Value> attend(OpBuilder &builder,
+                            const tile::SoftmaxShape &shape);
+  SmallVector<Value> attendSplit(OpBuilder &builder);
+  SmallVector<Value> attendStep(OpBuilder &builder);
+  /// Where every segment is a decoding step.
+  AffineExpr isStep() const {
+    return target.stepTokens - symbol(CallSymbol::longest);
+  }
+  /// Whether steps have programs of their own.
+  bool hasStep() const { return step.queryTile != whole.queryTile; }
+  bool isSplit() const { return step.heads < target.headsEnough; }
+  AffineExpr symbol(CallSymbol name) const {
+    return getSymbolExpr(name, op->getContext());
+  }
+
+  using Build = tile::ProgramOp (*)(OpBuilder &, Location,
+                                    const tile::SoftmaxShape &);
+  tile::ProgramOp program(StringRef name, const tile::SoftmaxShape &shape,
+                          Build build) {
+    std::string variant = (name + "_" + Twine(shape.queryTile)).str();
+    return scheduler.programs.get(op, variant,
+                                  [&](OpBuilder &programs, ModuleOp) {
+                                    return build(programs, op.getLoc(), shape);
+                                  });
+  }
+
+  Scheduler &scheduler;
+  const TargetTraits &target;
+  mutable AttentionCachedOp op;
+  /// Of calls with many rows per segment, and of decoding steps.
+  tile::SoftmaxShape whole, step;
+};
+} // namespace
+
+CachedSchedule::CachedSchedule(Scheduler &scheduler, AttentionCachedOp op)
+    : scheduler(scheduler), target(scheduler.target), op(op),
+      whole(shapeOf(op, target)), step(whole) {
+  step.queryTile = target.stepQueries;
+  step.keyTile = target.stepKeys;
+  step.splits = target.splits;
+}
+
+void CachedSchedule::appendRows(OpBuilder &builder) {
+  Type caches[] = {op.getKCache().getType(), op.getVCache().getType()};
+  SmallVector<Value> appended;
+  if (hasStep())
+    appended = scheduler.either(
+        builder, op.getLoc(), caches, isStep(),
+        [&](OpBuilder &inner) { return append(inner, step); },
+        [&](OpBuilder &inner) { return append(inner, whole); });
+  else
+    appended = append(builder, whole);
+  kCache = appended[0];
+  vCache = appended[1];
+}
+
+Value CachedSchedule::output(OpBuilder &builder) {
+  if (!hasStep())
+    return attendStep(builder).front();
+  return scheduler
+      .either(
+          builder, op.getLoc(), op.getO().getType(), isStep(),
+          [&](OpBuilder &inner) { return attendStep(inner); },
+          [&](OpBuilder &inner) { return attend(inner, whole); })
+      .front();
+}
+
+/// Split where few heads and rows meet many keys.
+SmallVector<Value> CachedSchedule::attendStep(OpBuilder &builder) {
+  auto unsplit = [&](OpBuilder &inner) { return attend(inner, step); };
+  if (!isSplit())
+    return unsplit(builder);
+  Location loc = op.getLoc();
+  Type type = op.getO().getType();
+  auto fewRows = [&](OpBuilder &inner) {
+    return SmallVector<Value>(scheduler.either(
+        inner, loc, type, symbol(CallSymbol::context) - target.splitContext,
+        [&](OpBuilder &innermost) { return attendSplit(innermost); }, unsplit));
+  };
+  return SmallVector<Value>(scheduler.either(
+      builder, loc, type, target.splitRows - symbol(CallSymbol::tokens),
+      fewRows, unsplit));
+}
+
+void CachedSchedule::explain() {
+  std::string text = hasStep() ? "up to " + std::to_string(target.stepTokens) +
+                                     " rows per segment in " + tilesOf(step) +
+                                     ", else "
+                               : "";
+  if (!isSplit())
+    return scheduler.chose(
+        op, "HYB-S103", text + tilesOf(whole) + " over the cache",
+        Twine(step.heads) + " heads keep the processors busy");
+  scheduler.chose(op, "HYB-S104",
+                  "up to " + Twine(target.splitRows) + " rows keys in " +
+                      Twine(step.splits) + " ranges from a context of " +
+                      Twine(target.splitContext) + ", else " + text +
+                      tilesOf(whole),
+                  Twine(step.heads) + " heads alone leave processors idle");
+}
+
+SmallVector<Value> CachedSchedule::append(OpBuilder &builder,
+                                          const tile::SoftmaxShape &shape) {
+  Type caches[] = {op.getKCache().getType(), op.getVCache().getType()};
+  DispatchOp dispatch = scheduler.dispatch(
+      builder, op.getLoc(), program("append", shape, tile::buildSoftmaxAppend),
+      {op.getK(), op.getV(), op.getKCache(), op.getVCache(), op.getSegments()},
+      caches, /*ties=*/{0, 2, 1, 3});
+  return SmallVector<Value>(dispatch->getResults());
+}
+
+SmallVector<Value> CachedSchedule::attend(OpBuilder &builder,
+                                          const tile::SoftmaxShape &shape) {
+  DispatchOp dispatch = scheduler.dispatch(
+      builder, op.getLoc(), program("cached", shape, tile::buildSoftmaxCached),
+      {op.getQ(), kCache, vCache, op.getSegments()}, op.getO().getType());
+  return SmallVector<Value>(dispatch->getResults());
+}
+
+SmallVector<Value> CachedSchedule::attendSplit(OpBuilder &builder) {
+  MLIRContext *context = op.getContext();
+  auto tokens = AffineMap::get(0, numCallSymbols,
+                               getSymbolExpr(CallSymbol::tokens, context));
+  Type partial[] = {
+      workspaceType(tokens, {step.heads, step.splits, step.valueDim}),
+      workspaceType(tokens, {step.heads, step.splits})};
+  DispatchOp parts = scheduler.dispatch(
+      builder, op.getLoc(), program("split", step, tile::buildSoftmaxSplit),
+      {op.getQ(), kCache, vCache, op.getSegments()}, partial);
+  DispatchOp combined = scheduler.dispatch(
+      builder, op.getLoc(), program("combine", step, tile::buildSoftmaxCombine),
+      parts->getResults(), op.getO().getType());
+  return SmallVector<Value>(combined->getResults());
+}
+
 /// Appends the new keys and values, then attends over the cache, whole or in
 /// `splits` ranges of keys that are combined.
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionCachedOp op) {
-  tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
-  const TargetTraits &target = scheduler.target;
-  Location loc = op.getLoc();
-  MLIRContext *context = op.getContext();
-
-  auto append = [&](OpBuilder &builder) {
-    tile::ProgramOp program = scheduler.programs.get(
-        op, "append", [&](OpBuilder &programs, ModuleOp) {
-          return tile::buildSoftmaxAppend(programs, loc, shape);
-        });
-    Type caches[] = {op.getKCache().getType(), op.getVCache().getType()};
-    return scheduler.dispatch(builder, loc, program,
-                              {op.getK(), op.getV(), op.getKCache(),
-                               op.getVCache(), op.getSegments()},
-                              caches, /*ties=*/{0, 2, 1, 3});
-  };
+  CachedSchedule schedule(scheduler, op);
   OpBuilder builder(op);
-  DispatchOp caches = append(builder);
-  Value kCache = caches->getResult(0), vCache = caches->getResult(1);
-  op.getNewKCache().replaceAllUsesWith(kCache);
-  op.getNewVCache().replaceAllUsesWith(vCache);
-
-  auto whole = [&](OpBuilder &builder) {
-    tile::ProgramOp program = scheduler.programs.get(
-        op, "cached", [&](OpBuilder &programs, ModuleOp) {
-          return tile::buildSoftmaxCached(programs, loc, shape);
-        });
-    DispatchOp dispatch = scheduler.dispatch(
-        builder, loc, program, {op.getQ(), kCache, vCache, op.getSegments()},
-        op.getO().getType());
-    return SmallVector<Value>(dispatch->getResults());
-  };
-  if (shape.heads >= target.headsEnough) {
-    scheduler.chose(op, "HYB-S103", tilesOf(shape) + " over the cache",
-                    Twine(shape.heads) + " heads keep the processors busy");
-    op.getO().replaceAllUsesWith(whole(builder).front());
-    op.erase();
-    return success();
-  }
-
-  shape.splits = target.splits;
-  auto split = [&](OpBuilder &builder) {
-    tile::ProgramOp splitProgram =
-        scheduler.programs.get(op, "split", [&](OpBuilder &programs, ModuleOp) {
-          return tile::buildSoftmaxSplit(programs, loc, shape);
-        });
-    tile::ProgramOp combineProgram = scheduler.programs.get(
-        op, "combine", [&](OpBuilder &programs, ModuleOp) {
-          return tile::buildSoftmaxCombine(programs, loc, shape);
-        });
-    auto tokens = AffineMap::get(0, numCallSymbols,
-                                 getSymbolExpr(CallSymbol::tokens, context));
-    Type partial[] = {
-        workspaceType(tokens, {shape.heads, shape.splits, shape.valueDim}),
-        workspaceType(tokens, {shape.heads, shape.splits})};
-    DispatchOp parts = scheduler.dispatch(
-        builder, loc, splitProgram,
-        {op.getQ(), kCache, vCache, op.getSegments()}, partial);
-    DispatchOp combined = scheduler.dispatch(
-        builder, loc, combineProgram, parts->getResults(), op.getO().getType());
-    return SmallVector<Value>(combined->getResults());
-  };
-  scheduler.chose(op, "HYB-S104",
-                  "up to " + Twine(target.splitRows) + " rows keys in " +
-                      Twine(shape.splits) + " ranges from a context of " +
-                      Twine(target.splitContext) + ", else " + tilesOf(shape),
-                  Twine(shape.heads) + " heads alone leave processors idle");
-  // The caches are replaced above; what is left to choose is the output.
-  Type type = op.getO().getType();
-  AffineExpr rows = getSymbolExpr(CallSymbol::tokens, context);
-  AffineExpr capacity = getSymbolExpr(CallSymbol::context, context);
-  auto fewRows = [&](OpBuilder &builder) {
-    return SmallVector<Value>(scheduler.either(
-        builder, loc, type, capacity - target.splitContext, split, whole));
-  };
-  ValueRange o = scheduler.either(builder, loc, type, target.splitRows - rows,
-                                  fewRows, whole);
-  op.getO().replaceAllUsesWith(o.front());
+  schedule.appendRows(builder);
+  op.getNewKCache().replaceAllUsesWith(schedule.kCache);
+  op.getNewVCache().replaceAllUsesWith(schedule.vCache);
+  // The caches are replaced; what is left to choose is the output.
+  op.getO().replaceAllUsesWith(schedule.output(builder));
+  schedule.explain();
   op.erase();
   return success();
 }

@@ -23,13 +23,25 @@ struct TargetTraits {
   /// pieces of `productTail`; 0 computes the last tile whole.
   int64_t productRows, productColumns, productDepth, productTail;
   /// Calls of at most this many rows are decoding steps, where reading the
-  /// matrix is all that costs.
-  int64_t fewRows;
+  /// matrix is all that costs: all rows are one tile, of `stepColumns` columns,
+  /// so that several processors read.
+  int64_t fewRows, stepColumns;
+
+  /// A tile is computed whole, so a step has programs of its own on a target
+  /// whose tiles are not shared by threads: products of a single row, row-wise
+  /// blocks of one row in calls of at most this many, convolutions of
+  /// `stepTokens`. 0: none of them.
+  int64_t singleRows;
+  /// Segments of at most this many tokens are decoding steps.
+  int64_t stepTokens;
 
   int64_t queryTile, keyTile;
   /// Elements of the widest tile of keys in the backward, which keeps more
   /// tiles at once: key tiles are shorter where heads are wider.
   int64_t backwardElements;
+  /// The same in decoding steps. With one query a larger tile of keys saves
+  /// more than its padding costs.
+  int64_t stepQueries, stepKeys;
   /// With fewer heads than this a decoding step of at most `splitRows` rows
   /// would leave processors idle, so the keys of a cache of `splitContext`
   /// tokens or more are split into `splits` ranges.

@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s --hybrid-schedule --split-input-file | FileCheck %s
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda --split-input-file | FileCheck %s --check-prefix=CUDA
 
 // A region is one launch; an operation alone is one too.
 
@@ -15,6 +16,71 @@ func.func @rows(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32>
   }
   %1 = hybrid.silu %0 : tensor<?x64xf32>
   return %1 : tensor<?x64xf32>
+}
+
+// -----
+
+// With a state a call may be a step: up to 8 rows go one by one, where every
+// block is full. The twin without a state is above. Threads share the tiles of a
+// GPU, which has no such programs.
+
+// CUDA-LABEL: func.func @step
+// CUDA-NOT:     hybrid.alternatives
+// CHECK-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s0 + 8 >= 0)>
+// CHECK-DAG: #[[ONE:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s0)>
+// CHECK-DAG: #[[BLOCKS:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s0 ceildiv 64)>
+// CHECK-LABEL: func.func @step
+// CHECK:         hybrid.alternatives [#[[FEW]]]
+// CHECK:           hybrid.dispatch @[[A:rowwise_[0-9a-f]+]](%arg0)
+// CHECK:         }, {
+// CHECK:           hybrid.dispatch @[[B:rowwise_[0-9a-f]+]](%arg0)
+// CHECK:       tile.program @[[B]]{{.*}} grid #[[BLOCKS]]
+// CHECK:         tile.load %{{.*}} dims [0, 1] limit(
+// CHECK:       tile.program @[[A]]{{.*}} grid #[[ONE]]
+// CHECK:         tile.load %{{.*}} dims [0, 1] {
+func.func @step(%x: tensor<?x64xf32>, %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state"})
+    -> tensor<?x64xf32> attributes {hybrid.entry = "extend"} {
+  %0 = hybrid.silu %x : tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+// Rows so wide that blocks have one anyway: nothing to choose.
+
+// CHECK-LABEL: func.func @wide
+// CHECK-NOT:     hybrid.alternatives
+// CHECK:         hybrid.dispatch @rowwise_
+func.func @wide(%x: tensor<?x8192xf32>, %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state"})
+    -> tensor<?x8192xf32> attributes {hybrid.entry = "extend"} {
+  %0 = hybrid.silu %x : tensor<?x8192xf32>
+  return %0 : tensor<?x8192xf32>
+}
+
+// -----
+
+// A convolution with a state: segments of up to 4 rows are one block of 4.
+
+// CUDA-LABEL: func.func @conv_step
+// CUDA-NOT:     hybrid.alternatives
+// CHECK-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s2 + 4 >= 0)>
+// CHECK-DAG: #[[FOUR:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 1, s2 ceildiv 4)>
+// CHECK-DAG: #[[MANY:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 1, s2 ceildiv 64)>
+// CHECK-LABEL: func.func @conv_step
+// CHECK:         hybrid.alternatives [#[[FEW]]]
+// CHECK:           hybrid.dispatch @[[A:short_conv_forward_[0-9a-f]+]](%arg0, %arg1, %arg3, %arg2) ties = [1, 3]
+// CHECK:         }, {
+// CHECK:           hybrid.dispatch @[[B:short_conv_forward_[0-9a-f]+]](%arg0, %arg1, %arg3, %arg2) ties = [1, 3]
+// CHECK:       tile.program @[[A]]{{.*}} grid #[[FOUR]]
+// CHECK:       tile.program @[[B]]{{.*}} grid #[[MANY]]
+func.func @conv_step(%x: tensor<?x32xf32>, %w: tensor<32x3xf32>,
+                     %s: tensor<?x2x32xf32, #hybrid.slots> {hybrid.role = "state"},
+                     %segments: !hybrid.segments)
+    -> (tensor<?x32xf32>, tensor<?x2x32xf32, #hybrid.slots>) attributes {hybrid.entry = "extend"} {
+  %y, %t = hybrid.short_conv %x, %w, %segments state(%s)
+      : (tensor<?x32xf32>, tensor<32x3xf32>, !hybrid.segments, tensor<?x2x32xf32, #hybrid.slots>)
+        -> (tensor<?x32xf32>, tensor<?x2x32xf32, #hybrid.slots>)
+  return %y, %t : tensor<?x32xf32>, tensor<?x2x32xf32, #hybrid.slots>
 }
 
 // -----

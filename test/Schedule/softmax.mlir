@@ -19,14 +19,27 @@ func.func @loss(%q: !rows, %k: !rows, %v: !rows, %segments: !hybrid.segments)
 
 // -----
 
-// Enough heads: append, then one launch over the cache.
+// Enough heads: append, then one launch over the cache. Segments of a few rows
+// have programs of their own, whose tiles have one query.
 
+// CHECK-DAG: #[[ROWS:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 4, s2)>
+// CHECK-DAG: #[[TILES:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 4, s2 ceildiv 64)>
+// CHECK-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s2 + 4 >= 0)>
 // CHECK-LABEL: func.func @many_heads
 // CHECK-SAME:    %[[KC:arg3]]: {{.*}} %[[VC:arg4]]:
-// CHECK:         %[[C:.*]]:2 = hybrid.dispatch @softmax_append_{{.*}}, %[[KC]], %[[VC]], %{{.*}}) ties = [0, 2, 1, 3]
-// CHECK-NOT:     hybrid.alternatives
-// CHECK:         %[[O:.*]] = hybrid.dispatch @softmax_cached_{{.*}}, %[[C]]#0, %[[C]]#1,
+// CHECK:         %[[C:.*]]:2 = hybrid.alternatives [#[[FEW]]]
+// CHECK:           hybrid.dispatch @[[A1:softmax_append_[0-9a-f]+]]({{.*}}, %[[KC]], %[[VC]], %{{.*}}) ties = [0, 2, 1, 3]
+// CHECK:         }, {
+// CHECK:           hybrid.dispatch @[[A64:softmax_append_[0-9a-f]+]]({{.*}}, %[[KC]], %[[VC]], %{{.*}}) ties = [0, 2, 1, 3]
+// CHECK:         %[[O:.*]] = hybrid.alternatives [#[[FEW]]]
+// CHECK:           hybrid.dispatch @[[C1:softmax_cached_[0-9a-f]+]]({{.*}}, %[[C]]#0, %[[C]]#1,
+// CHECK:         }, {
+// CHECK:           hybrid.dispatch @[[C64:softmax_cached_[0-9a-f]+]]({{.*}}, %[[C]]#0, %[[C]]#1,
 // CHECK:         return %[[O]], %[[C]]#0, %[[C]]#1
+// CHECK-DAG:   tile.program @[[A1]]{{.*}} grid #[[ROWS]]
+// CHECK-DAG:   tile.program @[[A64]]{{.*}} grid #[[TILES]]
+// CHECK-DAG:   tile.program @[[C1]]{{.*}} grid #[[ROWS]]
+// CHECK-DAG:   tile.program @[[C64]]{{.*}} grid #[[TILES]]
 !heads = tensor<?x4x16xf32>
 !cache = tensor<?x4x?x16xf32, #hybrid.slots<rows = affine_map<()[t, s, l, n, c, d] -> (c)>>>
 func.func @many_heads(%q: !heads, %k: !heads, %v: !heads, %kc: !cache, %vc: !cache,
@@ -43,18 +56,23 @@ func.func @many_heads(%q: !heads, %k: !heads, %v: !heads, %kc: !cache, %vc: !cac
 // One head: for a few rows and a long context the keys are split and combined.
 
 // CHECK-DAG: #[[LONG:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (s4 - 2048 >= 0)>
+// CHECK-DAG: #[[STEP:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s2 + 4 >= 0)>
 // CHECK-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s0 + 4 >= 0)>
 // CHECK-LABEL: func.func @one_head
 // CHECK:         hybrid.dispatch @softmax_append_
-// CHECK:         %[[O:.*]] = hybrid.alternatives [#[[FEW]]]
-// CHECK:           %[[I:.*]] = hybrid.alternatives [#[[LONG]]]
-// CHECK:             %[[P:.*]]:2 = hybrid.dispatch @softmax_split_{{.*}} -> (tensor<?x1x4x16xf32, #{{.*}}>, tensor<?x1x4xf32, #{{.*}}>)
-// CHECK:             hybrid.dispatch @softmax_combine_{{[0-9a-f]+}}(%[[P]]#0, %[[P]]#1)
+// CHECK:         %[[O:.*]] = hybrid.alternatives [#[[STEP]]]
+// CHECK:           hybrid.alternatives [#[[FEW]]]
+// CHECK:             %[[I:.*]] = hybrid.alternatives [#[[LONG]]]
+// CHECK:               %[[P:.*]]:2 = hybrid.dispatch @softmax_split_{{.*}} -> (tensor<?x1x4x16xf32, #{{.*}}>, tensor<?x1x4xf32, #{{.*}}>)
+// CHECK:               hybrid.dispatch @softmax_combine_{{[0-9a-f]+}}(%[[P]]#0, %[[P]]#1)
+// CHECK:             }, {
+// CHECK:               hybrid.dispatch @[[C:softmax_cached_[0-9a-f]+]]
+// CHECK:             hybrid.yield %[[I]]
 // CHECK:           }, {
-// CHECK:             hybrid.dispatch @[[C:softmax_cached_[0-9a-f]+]]
-// CHECK:           hybrid.yield %[[I]]
+// CHECK:             hybrid.dispatch @[[C]]
 // CHECK:         }, {
-// CHECK:           hybrid.dispatch @[[C]]
+// CHECK-NOT:       @[[C]](
+// CHECK:           hybrid.dispatch @softmax_cached_
 // CHECK:         return %[[O]],
 !head = tensor<?x1x16xf32>
 !cache1 = tensor<?x1x?x16xf32, #hybrid.slots<rows = affine_map<()[t, s, l, n, c, d] -> (c)>>>

@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cinttypes>
+#include <functional>
 #include <sys/resource.h>
 
 namespace hyb::run {
@@ -24,22 +25,25 @@ namespace {
 
 struct BenchArguments {
   SessionOptions session;
-  int64_t batch = 16, length = 256, prefill = 2048;
+  int64_t batch = 16, length = 256, prefill = 2048, sequences = 1;
   std::vector<int64_t> decode = {2048};
   int repeats = 5;
   bool train = false, profile = false, json = false;
 };
 
+/// Steps of one kind.
 struct Measurement {
   std::string name;
-  double milliseconds; // median of a step
-  double tokensPerSecond;
-};
+  int64_t tokens;            // of a step
+  std::vector<double> times; // seconds, sorted
+  Context::Profiles profiles;
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+  double median() const { return times[times.size() / 2]; }
+  double fastest() const { return times.front(); }
+  double tokensPerSecond() const {
+    return static_cast<double>(tokens) / median();
+  }
+};
 
 /// Ids that look like nothing in particular.
 std::vector<int32_t> someIds(int64_t count, int64_t vocabulary) {
@@ -63,30 +67,57 @@ private:
   Status measureTraining();
   Status measurePrefill();
   Status measureDecode(int64_t length);
-  Result<std::unique_ptr<State>> stateFor(int64_t context) const;
+  /// One call of `step` to warm up, then `count` that are measured.
+  Status measure(std::string name, int64_t tokens, int64_t count,
+                 const std::function<Status()> &step);
+  Result<std::unique_ptr<State>> stateFor(int64_t slots, int64_t context) const;
+  /// The same number of ids for every slot.
   Status extend(State &state, const std::vector<int32_t> &ids);
   void print() const;
-  void printProfile() const;
+  void printProfile(const Measurement &measurement) const;
 
   BenchArguments arguments;
   Session session;
   std::vector<Measurement> results;
 };
 
-Result<std::unique_ptr<State>> Bench::stateFor(int64_t context) const {
+Status Bench::measure(std::string name, int64_t tokens, int64_t count,
+                      const std::function<Status()> &step) {
+  HYB_TRY(step());
+  if (arguments.profile)
+    session.context->startProfile();
+  Measurement measurement{std::move(name), tokens, {}, {}};
+  for (int64_t i = 0; i < count; ++i) {
+    double begin = secondsNow();
+    HYB_TRY(step());
+    measurement.times.push_back(secondsNow() - begin);
+  }
+  std::sort(measurement.times.begin(), measurement.times.end());
+  if (arguments.profile)
+    measurement.profiles = session.context->profiles();
+  results.push_back(std::move(measurement));
+  return Status();
+}
+
+Result<std::unique_ptr<State>> Bench::stateFor(int64_t slots,
+                                               int64_t context) const {
   hyb_state_options options;
   hyb_state_options_init(&options, sizeof(options));
+  options.slots = slots;
   options.context = context;
   return State::create(*session.model, options);
 }
 
 Status Bench::extend(State &state, const std::vector<int32_t> &ids) {
-  hyb_segment segment = {static_cast<int64_t>(ids.size()), 0};
+  std::vector<hyb_segment> segments;
+  for (int64_t slot = 0; slot < state.slotCount(); ++slot)
+    segments.push_back(
+        {static_cast<int64_t>(ids.size()) / state.slotCount(), slot});
   hyb_batch batch = {};
   batch.ids = ids.data();
-  batch.tokens = segment.length;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  batch.tokens = static_cast<int64_t>(ids.size());
+  batch.segments = segments.data();
+  batch.segment_count = state.slotCount();
   const float *logits;
   return session.context->extend(state, batch, HYB_LOGITS_LAST, &logits);
 }
@@ -107,58 +138,38 @@ Status Bench::measureTraining() {
   batch.tokens = tokens;
   batch.segments = segments.data();
   batch.segment_count = arguments.batch;
-  std::vector<double> times;
-  for (int i = -1; i < arguments.repeats; ++i) {
-    double begin = secondsNow();
-    HYB_TRY(trainer->accumulate(batch, nullptr, nullptr));
-    HYB_TRY(trainer->update(1e-4f, nullptr));
-    if (i >= 0)
-      times.push_back(secondsNow() - begin);
-  }
-  double time = median(times);
-  results.push_back({"training step, " + std::to_string(arguments.batch) +
-                         " x " + std::to_string(arguments.length),
-                     1e3 * time, static_cast<double>(tokens) / time});
-  return Status();
+  return measure("training step, " + std::to_string(arguments.batch) + " x " +
+                     std::to_string(arguments.length),
+                 tokens, arguments.repeats, [&]() -> Status {
+                   HYB_TRY(trainer->accumulate(batch, nullptr, nullptr));
+                   return trainer->update(1e-4f, nullptr);
+                 });
 }
 
 Status Bench::measurePrefill() {
-  HYB_ASSIGN(std::unique_ptr<State> state, stateFor(arguments.prefill));
+  HYB_ASSIGN(std::unique_ptr<State> state, stateFor(1, arguments.prefill));
   std::vector<int32_t> ids =
       someIds(arguments.prefill, session.model->meta().vocabulary);
-  std::vector<double> times;
-  for (int i = -1; i < arguments.repeats; ++i) {
-    HYB_TRY(state->reset(0));
-    double begin = secondsNow();
-    HYB_TRY(extend(*state, ids));
-    if (i >= 0)
-      times.push_back(secondsNow() - begin);
-  }
-  double time = median(times);
-  results.push_back({"prefill of " + std::to_string(arguments.prefill),
-                     1e3 * time,
-                     static_cast<double>(arguments.prefill) / time});
-  return Status();
+  return measure("prefill of " + std::to_string(arguments.prefill),
+                 arguments.prefill, arguments.repeats, [&]() -> Status {
+                   HYB_TRY(state->reset(0));
+                   return extend(*state, ids);
+                 });
 }
 
 // The steps follow each other, so the length grows by a few per cent at most.
 Status Bench::measureDecode(int64_t length) {
   int64_t steps = std::max(20, 20 * arguments.repeats);
-  HYB_ASSIGN(std::unique_ptr<State> state, stateFor(length + steps + 1));
+  HYB_ASSIGN(std::unique_ptr<State> state,
+             stateFor(arguments.sequences, length + steps + 1));
   int64_t vocabulary = session.model->meta().vocabulary;
-  HYB_TRY(extend(*state, someIds(length, vocabulary)));
-  std::vector<int32_t> next = someIds(1, vocabulary);
-  HYB_TRY(extend(*state, next));
-  std::vector<double> times;
-  for (int64_t i = 0; i < steps; ++i) {
-    double begin = secondsNow();
-    HYB_TRY(extend(*state, next));
-    times.push_back(secondsNow() - begin);
-  }
-  double time = median(times);
-  results.push_back(
-      {"decode step at " + std::to_string(length), 1e3 * time, 1 / time});
-  return Status();
+  HYB_TRY(extend(*state, someIds(length * arguments.sequences, vocabulary)));
+  std::vector<int32_t> next = someIds(arguments.sequences, vocabulary);
+  std::string name = "decode step at " + std::to_string(length);
+  if (arguments.sequences > 1)
+    name += ", " + std::to_string(arguments.sequences) + " sequences";
+  return measure(std::move(name), arguments.sequences, steps,
+                 [&] { return extend(*state, next); });
 }
 
 void Bench::print() const {
@@ -173,9 +184,11 @@ void Bench::print() const {
     result["peak_kilobytes"] = usage.ru_maxrss;
     result["context_bytes"] = session.context->memoryBytes();
     for (const Measurement &row : results)
-      result["results"].push_back({{"name", row.name},
-                                   {"milliseconds", row.milliseconds},
-                                   {"tokens_per_second", row.tokensPerSecond}});
+      result["results"].push_back(
+          {{"name", row.name},
+           {"milliseconds", 1e3 * row.median()},
+           {"fastest", 1e3 * row.fastest()},
+           {"tokens_per_second", row.tokensPerSecond()}});
     std::printf("%s\n", result.dump().c_str());
     return;
   }
@@ -183,16 +196,17 @@ void Bench::print() const {
               session.model->codeName().c_str(),
               session.model->device().description().c_str());
   for (const Measurement &row : results)
-    std::printf("%-32s %10.3f ms %12.0f tokens/s\n", row.name.c_str(),
-                row.milliseconds, row.tokensPerSecond);
+    std::printf("%-36s %10.3f ms %12.0f tokens/s   fastest %10.3f ms\n",
+                row.name.c_str(), 1e3 * row.median(), row.tokensPerSecond(),
+                1e3 * row.fastest());
   std::printf("working memory %.1f MB, peak of the process %.1f MB\n",
               static_cast<double>(session.context->memoryBytes()) / 1e6,
               static_cast<double>(usage.ru_maxrss) / 1e3);
 }
 
 /// Launches of all layers with the same name are one row, costliest first.
-void Bench::printProfile() const {
-  for (const auto &[name, profile] : session.context->profiles()) {
+void Bench::printProfile(const Measurement &measurement) const {
+  for (const auto &[name, profile] : measurement.profiles) {
     Result<const PlanEntry *> entry = session.model->entry(name);
     if (!entry.ok())
       continue;
@@ -214,7 +228,8 @@ void Bench::printProfile() const {
       return a.second.nanoseconds > b.second.nanoseconds;
     });
     double calls = static_cast<double>(profile.calls);
-    std::printf("\n%s: %.3f ms a call, %" PRId64 " calls\n", name.c_str(),
+    std::printf("\n%s, %s: %.3f ms a call, %" PRId64 " calls\n",
+                measurement.name.c_str(), name.c_str(),
                 static_cast<double>(total) / calls / 1e6, profile.calls);
     for (const auto &[op, row] : sorted)
       std::printf("  %6.2f %%  %10.1f us  %4" PRId64 " launches  %s\n",
@@ -228,8 +243,6 @@ void Bench::printProfile() const {
 Status Bench::run() {
   if (arguments.session.weights.empty())
     HYB_TRY(session.model->initialise(0));
-  if (arguments.profile)
-    session.context->startProfile();
   if (arguments.train)
     HYB_TRY(measureTraining());
   if (arguments.prefill > 0)
@@ -238,8 +251,8 @@ Status Bench::run() {
     if (length > 0)
       HYB_TRY(measureDecode(length));
   print();
-  if (arguments.profile)
-    printProfile();
+  for (const Measurement &measurement : results)
+    printProfile(measurement);
   return Status();
 }
 
@@ -270,6 +283,8 @@ void addBench(CLI::App &app, Action &action) {
       ->check(CLI::NonNegativeNumber);
   add("--decode", arguments->decode, "lengths at which to decode; 0: none")
       ->check(CLI::NonNegativeNumber);
+  add("--sequences", arguments->sequences, "that decode side by side")
+      ->check(CLI::PositiveNumber);
   add("--repeats", arguments->repeats, "of each; 20 times as many decode steps")
       ->check(CLI::PositiveNumber);
   command

@@ -37,7 +37,7 @@ struct Axis {
 
   Axis(int64_t size, int64_t most) : size(size), tile(tileOf(size, most)) {}
   bool isRagged() const {
-    return ShapedType::isDynamic(size) || size % tile != 0;
+    return tile > 1 && (ShapedType::isDynamic(size) || size % tile != 0);
   }
   AffineExpr tiles(AffineExpr dynamicSize) const {
     AffineExpr all =
@@ -60,6 +60,8 @@ private:
   /// A block of a matrix with the given axes, of `group` where there are
   /// groups.
   Value load(Value view, Value group, const Axis &first, const Axis &second);
+  /// Limits of a block with the given axes; none where both are full.
+  SmallVector<Value> limitsOf(const Axis &first, const Axis &second);
   Value sumOverDepth();
   void emitTile();
 
@@ -108,20 +110,28 @@ KernelBuilder Product::makeBuilder(OpBuilder &builder, Location loc) const {
                        grid, order, viewTypes(context));
 }
 
+SmallVector<Value> Product::limitsOf(const Axis &first, const Axis &second) {
+  // Limits are given from the first dim on; one that is full ends at its end.
+  SmallVector<Value> limits;
+  if (first.limit)
+    limits.push_back(first.limit);
+  else if (second.limit)
+    limits.push_back(b.add(first.base, b.idx(first.tile)));
+  if (second.limit)
+    limits.push_back(second.limit);
+  return limits;
+}
+
 Value Product::load(Value view, Value of, const Axis &first,
                     const Axis &second) {
-  SmallVector<Value> indices = {first.base, second.base}, limits;
+  SmallVector<Value> indices = {first.base, second.base};
   SmallVector<int64_t> dims = {0, 1};
   if (of) {
     indices.insert(indices.begin(), of);
     dims = {1, 2};
   }
-  // Limits are given from the first dim on.
-  if (first.limit || second.limit)
-    limits.push_back(first.limit ? first.limit : b.idx(first.size));
-  if (second.limit)
-    limits.push_back(second.limit);
-  return b.load(view, indices, dims, {first.tile, second.tile}, limits);
+  return b.load(view, indices, dims, {first.tile, second.tile},
+                limitsOf(first, second));
 }
 
 /// Σ_k in ascending order, one depth tile after another.
@@ -163,19 +173,14 @@ void Product::placeRows() {
     return;
   }
   m.base = b.mul(b.id(0), tile);
-  if (ShapedType::isDynamic(m.size))
-    m.limit = b.dim(b.view(b.numViews() - 1), 0);
-  else if (m.isRagged())
-    m.limit = b.idx(m.size);
+  if (m.isRagged())
+    m.limit = ShapedType::isDynamic(m.size) ? b.dim(b.view(b.numViews() - 1), 0)
+                                            : b.idx(m.size);
 }
 
 void Product::emitTile() {
   Value sum = sumOverDepth(), c = b.view(b.numViews() - 1);
-  SmallVector<Value> limits;
-  if (m.limit || n.limit)
-    limits.push_back(m.limit ? m.limit : b.idx(m.size));
-  if (n.limit)
-    limits.push_back(n.limit);
+  SmallVector<Value> limits = limitsOf(m, n);
   if (s.accumulate)
     b.accumulate(sum, c, {m.base, n.base}, {0, 1}, limits);
   else

@@ -80,12 +80,14 @@ namespace {
 /// What is emitted: the operations of a region, or one operation by itself.
 class RowwiseProgram {
 public:
-  RowwiseProgram(Operation *op, int64_t blockElements);
+  RowwiseProgram(Operation *op, int64_t blockElements, int64_t mostRows);
   LogicalResult check();
   ProgramOp build(OpBuilder &builder);
 
 private:
-  int64_t chooseBlockRows(int64_t blockElements) const;
+  int64_t chooseBlockRows(int64_t blockElements, int64_t mostRows) const;
+  /// Where a block must stop; none where every block is full.
+  SmallVector<Value> rowLimit(Value numRows) const;
   SmallVector<Type> viewTypes(MLIRContext *context) const;
   void loadOperands(RowwiseEmitter &e, Value firstRow, Value numRows);
   void emit(RowwiseEmitter &e);
@@ -98,7 +100,9 @@ private:
 };
 } // namespace
 
-RowwiseProgram::RowwiseProgram(Operation *op, int64_t blockElements) : op(op) {
+RowwiseProgram::RowwiseProgram(Operation *op, int64_t blockElements,
+                               int64_t mostRows)
+    : op(op) {
   if (auto region = dyn_cast<RowwiseOp>(op)) {
     Block &inside = region.getBody().front();
     for (Operation &inner : inside.without_terminator())
@@ -111,10 +115,11 @@ RowwiseProgram::RowwiseProgram(Operation *op, int64_t blockElements) : op(op) {
     llvm::append_range(results, op->getResults());
   }
   block.rowType = cast<RankedTensorType>(results.front().getType());
-  block.rows = chooseBlockRows(blockElements);
+  block.rows = chooseBlockRows(blockElements, mostRows);
 }
 
-int64_t RowwiseProgram::chooseBlockRows(int64_t blockElements) const {
+int64_t RowwiseProgram::chooseBlockRows(int64_t blockElements,
+                                        int64_t mostRows) const {
   int64_t widest = 1;
   auto widen = [&](Type type) {
     if (!block.hasRows(type))
@@ -126,11 +131,15 @@ int64_t RowwiseProgram::chooseBlockRows(int64_t blockElements) const {
   };
   llvm::for_each(operands, [&](Value v) { widen(v.getType()); });
   llvm::for_each(results, [&](Value v) { widen(v.getType()); });
-  int64_t rows = std::clamp<int64_t>(blockElements / widest, 1, 64);
+  int64_t rows = std::clamp<int64_t>(blockElements / widest, 1, mostRows);
   // A power of two: blocks of a contiguous buffer then start aligned.
   rows = int64_t(1) << llvm::Log2_64(rows);
   int64_t all = block.rowType.getDimSize(0);
   return ShapedType::isDynamic(all) ? rows : std::min(rows, all);
+}
+
+SmallVector<Value> RowwiseProgram::rowLimit(Value numRows) const {
+  return block.rows == 1 ? SmallVector<Value>() : SmallVector<Value>{numRows};
 }
 
 LogicalResult RowwiseProgram::check() {
@@ -188,7 +197,7 @@ void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow,
     SmallVector<Value> indices(shape.size(), e.k.idx(0)), limits;
     if (block.hasRows(type)) {
       indices.front() = firstRow;
-      limits.push_back(numRows);
+      limits = rowLimit(numRows);
     }
     SmallVector<int64_t> dims =
         llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
@@ -220,15 +229,16 @@ ProgramOp RowwiseProgram::build(OpBuilder &builder) {
     SmallVector<int64_t> dims =
         llvm::to_vector(llvm::seq<int64_t>(0, indices.size()));
     k.store(e.tileOf(result), k.view(firstResult + n), indices, dims,
-            {numRows});
+            rowLimit(numRows));
   }
   return k.finish();
 }
 
 FailureOr<ProgramOp> hybrid::tile::buildRowwise(OpBuilder &builder,
                                                 Operation *op,
-                                                int64_t blockElements) {
-  RowwiseProgram program(op, blockElements);
+                                                int64_t blockElements,
+                                                int64_t mostRows) {
+  RowwiseProgram program(op, blockElements, mostRows);
   if (failed(program.check()))
     return failure();
   return program.build(builder);

@@ -13,9 +13,8 @@ using namespace hybrid::tile;
 using recurrence::Arguments;
 using recurrence::Emitter;
 
-/// Tokens per block. No smaller than K − 1, so that only the first block of a
-/// segment reaches back into the state.
-static constexpr int64_t kBlock = 64;
+/// Tokens per block of the adjoint.
+static constexpr int64_t kAdjointTile = 64;
 
 LogicalResult ShortConvShape::verify(
     llvm::function_ref<InFlightDiagnostic()> emitError) const {
@@ -25,6 +24,10 @@ LogicalResult ShortConvShape::verify(
   if (kernel < 2 || kernel > 8)
     return emitError() << "short convolution has " << kernel
                        << " taps; 2 to 8 are supported";
+  if (tokenTile < kernel - 1)
+    return emitError() << "short convolution of " << kernel
+                       << " taps in blocks of " << tokenTile
+                       << " tokens; give at least " << kernel - 1;
   return success();
 }
 
@@ -40,8 +43,9 @@ namespace {
 /// One block of tokens and channels.
 class Conv {
 public:
-  Conv(Emitter &e, const ShortConvShape &shape, int64_t width)
-      : e(e), kernel(shape.kernel), width(width), zero(e.idx(0)) {}
+  Conv(Emitter &e, const ShortConvShape &shape, int64_t tokens, int64_t width)
+      : e(e), kernel(shape.kernel), tokens(tokens), width(width),
+        zero(e.idx(0)) {}
 
   /// w as rows [1, width], one per tap.
   SmallVector<Value> loadTaps(Value weight, Value channel) {
@@ -56,7 +60,7 @@ public:
     return rows;
   }
 
-  /// Rows row − K + 1 … row + kBlock − 1 of x. The K − 1 rows before a
+  /// Rows row − K + 1 … row + tokens − 1 of x. The K − 1 rows before a
   /// segment's first row are `before`, which must be zero for other blocks.
   Value loadWithHistory(Value x, Value row, Value channel,
                         const Segment &segment, Value before) {
@@ -67,13 +71,13 @@ public:
     if (before)
       earlier = e.add(earlier, before);
     Value block = e.named("load_input", e.load(x, {row, channel}, {0, 1},
-                                               {kBlock, width}, segment.end));
+                                               {tokens, width}, segment.end));
     return e.concat({earlier, block}, 0);
   }
 
   /// The rows of `extended` that tap i sees.
   Value seenBy(int64_t tap, Value extended) {
-    return e.slice(extended, 0, tap, kBlock);
+    return e.slice(extended, 0, tap, tokens);
   }
 
   /// State after the segment: row r is input n − K + 1 + r, where the inputs
@@ -93,7 +97,7 @@ public:
 
 private:
   Emitter &e;
-  int64_t kernel, width;
+  int64_t kernel, tokens, width;
   Value zero;
 };
 } // namespace
@@ -125,18 +129,18 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   Emitter e(builder, loc, "short_conv_forward",
             {symbols.segments,
              getAffineConstantExpr(shape.channels / width, context),
-             symbols.longest.ceilDiv(kBlock)},
+             symbols.longest.ceilDiv(shape.tokenTile)},
             {Order::parallel, Order::parallel,
              shape.hasState ? Order::ordered : Order::parallel},
             arguments.types());
   Value x = e.view(0), state = shape.hasState ? e.view(4) : Value();
   Value y = e.view(shape.hasState ? 5 : 4);
-  Conv conv(e, shape, width);
+  Conv conv(e, shape, shape.tokenTile, width);
   Value zero = e.idx(0), rows = e.idx(shape.kernel - 1);
 
   Segment segment = e.segment(e.view(2), e.id(0));
   Value channel = e.mul(e.id(1), e.idx(width));
-  Value row = e.add(segment.begin, e.mul(e.id(2), e.idx(kBlock)));
+  Value row = e.add(segment.begin, e.mul(e.id(2), e.idx(shape.tokenTile)));
   Value before;
   if (shape.hasState)
     before = e.load(state, {segment.slot, zero, channel}, {1, 2},
@@ -152,8 +156,9 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   e.store(sum, y, {row, channel}, {0, 1}, segment.end);
 
   if (shape.hasState) {
-    Value isLast = e.both(e.lt(row, segment.end),
-                          e.le(segment.end, e.add(row, e.idx(kBlock))));
+    Value isLast =
+        e.both(e.lt(row, segment.end),
+               e.le(segment.end, e.add(row, e.idx(shape.tokenTile))));
     e.store(conv.nextState(x, state, channel, segment), state,
             {segment.slot, zero, channel}, {1, 2},
             e.select(isLast, rows, zero));
@@ -182,7 +187,7 @@ ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
             {Order::parallel}, arguments.types());
   Value x = e.view(0), table = e.view(2), dy = e.view(4), dx = e.view(5),
         dw = e.view(6);
-  Conv conv(e, shape, width);
+  Conv conv(e, shape, kAdjointTile, width);
   Value zero = e.idx(0);
   Value channel = e.mul(e.id(0), e.idx(width));
   SmallVector<Value> taps = conv.loadTaps(e.view(1), channel);
@@ -196,12 +201,12 @@ ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
     for (auto [i, tap] : llvm::enumerate(taps)) {
       int64_t lag = shape.kernel - 1 - i;
       Value later = e.load(dy, {e.add(row, e.idx(lag)), channel}, {0, 1},
-                           {kBlock, width}, segment.end);
+                           {kAdjointTile, width}, segment.end);
       Value term = e.mul(tap, later);
       dInput = dInput ? e.add(dInput, term) : term;
       Value now = lag == 0 ? later
-                           : e.load(dy, {row, channel}, {0, 1}, {kBlock, width},
-                                    segment.end);
+                           : e.load(dy, {row, channel}, {0, 1},
+                                    {kAdjointTile, width}, segment.end);
       next.push_back(
           e.add(sums[i], e.sum(e.mul(now, conv.seenBy(i, extended)), 0)));
     }
@@ -212,7 +217,7 @@ ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
   KernelBuilder::Values sums = e.loop(
       zero, e.dim(table, 0), 1, none, [&](Value index, ValueRange carried) {
         Segment segment = e.segment(table, index);
-        return e.loop(segment.begin, segment.end, kBlock, carried,
+        return e.loop(segment.begin, segment.end, kAdjointTile, carried,
                       [&](Value row, ValueRange sums) {
                         return block(segment, row, sums);
                       });

@@ -52,8 +52,13 @@ public:
     std::vector<int64_t> nanoseconds;
     int64_t calls = 0;
   };
-  void startProfile() { profiling = true; }
-  const std::map<std::string, Profile> &profiles() const { return profile; }
+  /// Forgets what was recorded before.
+  void startProfile() {
+    profiling = true;
+    profile.clear();
+  }
+  using Profiles = std::map<std::string, Profile>;
+  const Profiles &profiles() const { return profile; }
   /// From now on records when every launch ran; null stops.
   void traceTo(Trace *target) { trace = target; }
 
@@ -94,7 +99,7 @@ private:
   std::vector<std::unique_ptr<PlanInstance>> instances;
   bool profiling = false;
   Trace *trace = nullptr;
-  std::map<std::string, Profile> profile;
+  Profiles profile;
 };
 
 } // namespace hyb::rt

@@ -65,7 +65,20 @@ TEST_F(ProductTest, GradientOfWeightsIsAddedTo) {
 
 TEST_F(ProductTest, FewRows) {
   ProductShape s{kStream, 20, 32, false, true};
-  s.rowTile = 4;
-  for (int64_t stream : {1, 4, 6})
+  s.rowTile = 8;
+  for (int64_t stream : {1, 8, 11})
     check(s, stream);
+}
+
+// Blocks of one row have no limit of rows, with columns and depth that are cut
+// by one and without.
+TEST_F(ProductTest, OneRow) {
+  for (auto [columns, depth] :
+       {std::pair<int64_t, int64_t>{20, 32}, {40, 32}, {32, 300}, {40, 300}}) {
+    ProductShape s{kStream, columns, depth, false, true};
+    s.rowTile = 1;
+    s.columnTile = 32;
+    for (int64_t stream : {0, 1, 3})
+      check(s, stream);
+  }
 }

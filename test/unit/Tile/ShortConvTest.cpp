@@ -74,8 +74,11 @@ TEST_F(ShortConv, ForwardOfPackedSegments) {
     ShortConvShape shape{24, kernel, false};
     llvm::SmallVector<int64_t> lengths = {3, 0, 65, 1, 64, 130};
     HostBuffer x = random({263, 24}), w = random({24, kernel});
-    expectNear(forward(shape, x, w, lengths),
-               defineForward(shape, x, w, lengths));
+    HostBuffer expected = defineForward(shape, x, w, lengths);
+    for (int64_t tile : {int64_t(64), kernel - 1}) {
+      shape.tokenTile = tile;
+      expectNear(forward(shape, x, w, lengths), expected);
+    }
   }
 }
 
@@ -138,7 +141,9 @@ TEST_F(ShortConv, AnySplitEqualsTheWhole) {
     HostBuffer expected = defineForward(shape, x, w, {150});
     llvm::SmallVector<llvm::SmallVector<int64_t>> splits = {
         {150}, {1, 149}, {2, 1, 0, 3, 144}, {64, 64, 22}, {148, 1, 1}};
-    for (llvm::ArrayRef<int64_t> split : splits) {
+    for (auto [n, split] : llvm::enumerate(splits)) {
+      // The smallest blocks, between whose first rows the state lies.
+      shape.tokenTile = n % 2 == 0 ? 64 : kernel - 1;
       HostBuffer state({1, kernel - 1, 8}, 0.0);
       int64_t row = 0;
       for (int64_t length : split) {
@@ -152,6 +157,16 @@ TEST_F(ShortConv, AnySplitEqualsTheWhole) {
       }
     }
   }
+}
+
+TEST_F(ShortConv, BlocksHoldTheHistory) {
+  mlir::OpBuilder b = builder();
+  auto error = [&] { return mlir::emitError(b.getUnknownLoc()); };
+  ShortConvShape shape{16, 4, true};
+  shape.tokenTile = 3;
+  EXPECT_TRUE(mlir::succeeded(shape.verify(error)));
+  shape.tokenTile = 2;
+  EXPECT_TRUE(mlir::failed(shape.verify(error)));
 }
 
 TEST_F(ShortConv, EachSegmentHasItsState) {

@@ -37,6 +37,9 @@ struct ShortConvShape {
   int64_t kernel = 4;
   /// Forward: the last inputs are read and written in place.
   bool hasState = false;
+  /// Forward: tokens per block. At least K − 1, so that only the first block of
+  /// a segment reaches back into the state.
+  int64_t tokenTile = 64;
 
   mlir::LogicalResult
   verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;

@@ -297,6 +297,15 @@ TEST_F(ProductKernelTest, GradientOfWeights) {
 
 TEST_F(ProductKernelTest, FewRows) {
   ProductShape s{kStream, 132, 72, false, true};
-  s.rowTile = 4;
-  check(s, 6);
+  s.rowTile = 8;
+  check(s, 11);
+}
+
+TEST_F(ProductKernelTest, OneRow) {
+  for (int64_t columns : {64, 72}) {
+    ProductShape s{kStream, columns, 200, false, true};
+    s.rowTile = 1;
+    s.columnTile = 32;
+    check(s, 3);
+  }
 }
