@@ -8,6 +8,9 @@
 #include "Harness.h"
 
 #include "hybrid/Plan/MemoryPlan.h"
+#include "hybrid/Stack/Passes.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include <fstream>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -140,6 +143,39 @@ TEST_P(EndToEnd, MatchesTheOracle) {
   expectLossAndGradients(compiled);
   expectAnySplitIsTheWhole(compiled);
 }
+
+/// The specs of examples/specs, small: the 776M ones are their 376M twins then.
+class Examples : public testing::TestWithParam<const char *> {
+protected:
+  static std::string shrunken() {
+    std::string path = std::string(HYBRID_SPECS) + "/" + GetParam() + ".mlir";
+    mlir::MLIRContext context(makeRegistry());
+    auto module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+    mlir::PassManager passes(&context);
+    passes.addPass(hybrid::createHybridShrinkModel());
+    if (!module || failed(passes.run(*module)))
+      return {};
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    return text;
+  }
+};
+
+TEST_P(Examples, MatchTheOracle) {
+  CompiledModel compiled(shrunken());
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  expectLossAndGradients(compiled);
+  expectAnySplitIsTheWhole(compiled);
+}
+
+INSTANTIATE_TEST_SUITE_P(Specs, Examples,
+                         testing::Values("demo", "demo_gla", "transformer_376m",
+                                         "rope_nope_376m", "swa_nope_376m",
+                                         "gla_nope_376m", "gdn_nope_376m",
+                                         "headwise_376m", "gla_nope_swla_376m"),
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
 
 /// Resident bytes of this process, as the operating system counts them.
 int64_t residentBytes() {
