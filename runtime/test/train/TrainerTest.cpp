@@ -10,6 +10,7 @@
 
 #include "../TemporaryFolder.h"
 #include "../fixture/LoadedFixture.h"
+#include "train/Initialise.h"
 
 #include <cmath>
 
@@ -51,10 +52,7 @@ struct Training {
     return result;
   }
 
-  std::vector<float> parameters() const {
-    const float *begin = fixture.model->parameters();
-    return {begin, begin + 80};
-  }
+  std::vector<float> parameters() const { return fixture.parameters(); }
 
   LoadedFixture fixture;
   std::unique_ptr<Trainer> trainer;
@@ -124,13 +122,13 @@ TEST(Trainer, SkipsAStepThatIsNotFinite) {
   training.accumulate({1}, {2}, &weight);
   training.update();
   std::vector<float> before = training.parameters();
-  training.fixture.model->parameters()[8] = INFINITY;
+  training.fixture.setParameter(8, INFINITY);
   training.accumulate({1}, {2}, &weight);
   hyb_update update = training.update();
   EXPECT_EQ(update.skipped, 1);
   EXPECT_FALSE(std::isfinite(update.gradient_norm));
   EXPECT_EQ(update.step, 1);
-  training.fixture.model->parameters()[8] = before[8];
+  training.fixture.setParameter(8, before[8]);
   EXPECT_EQ(training.parameters(), before);
   // The bad gradient is gone.
   training.accumulate({1}, {2}, &weight);
@@ -143,9 +141,8 @@ TEST(Trainer, TRN_06) {
   std::vector<float> before = training.parameters();
   // A label weight of 1 and a gradient of exactly 0 for every row but row 1,
   // which is put on its label.
-  float *row = training.fixture.model->parameters() + 8;
-  for (int j = 0; j < 8; ++j)
-    row[j] = j == 2 ? 1 : 0;
+  for (size_t j = 0; j < 8; ++j)
+    training.fixture.setParameter(8 + j, j == 2 ? 1 : 0);
   before = training.parameters();
   double weight;
   training.accumulate({1}, {2}, &weight);
