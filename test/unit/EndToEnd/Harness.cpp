@@ -43,14 +43,14 @@ DialectRegistry hybrid::test::makeRegistry() {
   return registry;
 }
 
-CompiledModel::CompiledModel(StringRef spec, StringRef level)
+CompiledModel::CompiledModel(StringRef spec, StringRef level, int threads)
     : mlirContext(makeRegistry(), MLIRContext::Threading::DISABLED) {
   ScopedDiagnosticHandler handler(&mlirContext, [&](Diagnostic &diagnostic) {
     report += diagnostic.str() + "\n";
   });
   compile(spec, level);
   if (!artefact.empty())
-    open(level);
+    open(level, threads);
 }
 
 static bool runPasses(ModuleOp module, StringRef pipeline) {
@@ -100,11 +100,11 @@ void CompiledModel::compile(StringRef spec, StringRef level) {
     report += llvm::toString(bytes.takeError());
 }
 
-void CompiledModel::open(StringRef level) {
+void CompiledModel::open(StringRef level, int threads) {
   std::string levelName = level.str();
   hyb_runtime_options options;
   hyb_runtime_options_init(&options, sizeof(options));
-  options.threads = 2;
+  options.threads = threads;
   options.cpu_level = levelName.c_str();
   auto made = hyb::rt::Runtime::create(options);
   if (!made.ok()) {

@@ -33,7 +33,7 @@ public:
   /// Compiles `spec` for one level of the CPU. `module` is null after an error,
   /// which `report` tells.
   explicit CompiledModel(llvm::StringRef spec,
-                         llvm::StringRef level = "x86-64-v3");
+                         llvm::StringRef level = "x86-64-v3", int threads = 2);
 
   bool ok() const { return model != nullptr; }
 
@@ -70,7 +70,7 @@ public:
 
 private:
   void compile(llvm::StringRef spec, llvm::StringRef level);
-  void open(llvm::StringRef level);
+  void open(llvm::StringRef level, int threads);
   mlir::func::FuncOp entry(llvm::StringRef name);
   std::vector<oracle::Tensor> evaluate(llvm::StringRef name, const Batch &batch,
                                        const oracle::Call &call);

@@ -6,16 +6,24 @@
 //===----------------------------------------------------------------------===//
 //
 // HYBRID_RANDOM_STACKS=first:count chooses the seeds; a failure names its seed,
-// and HYBRID_RANDOM_STACKS=seed:1 repeats it.
+// and HYBRID_RANDOM_STACKS=seed:1 repeats it. The last line gives the largest
+// errors and their seeds.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Harness.h"
 #include "RandomStacks.h"
 
+#include "cpu/CpuLevel.h"
+
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
+#include <atomic>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
 
 using namespace hybrid;
 using namespace hybrid::test;
@@ -34,52 +42,167 @@ double error(llvm::ArrayRef<float> found, llvm::ArrayRef<double> expected) {
   return relative * std::max(largest, 1e-30) / std::max(largest, kFloor);
 }
 
-void checkStack(uint64_t seed) {
+/// The largest error of its kind, over all seeds and threads.
+class Worst {
+public:
+  void note(double error, uint64_t seed) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (error <= largest)
+      return;
+    largest = error;
+    of = seed;
+  }
+  std::string text() const {
+    return llvm::formatv("{0:e2} (seed {1})", largest, of).str();
+  }
+
+private:
+  std::mutex mutex;
+  double largest = -1;
+  uint64_t of = 0;
+};
+
+struct Errors {
+  Worst forward, backward;
+};
+
+/// Every seed has one level, so that compiling costs one, and any run of seeds
+/// has them all.
+std::string levelOf(uint64_t seed) {
+  std::vector<std::string> levels;
+  std::optional<hyb::rt::CpuLevel> host = hyb::rt::hostCpuLevel();
+  for (hyb::rt::CpuLevel level : hyb::rt::kCpuLevels)
+    if (host && level <= *host)
+      levels.push_back(hyb::rt::cpuLevelName(level));
+  return levels.empty() ? "x86-64" : levels[seed / 2 % levels.size()];
+}
+
+class StackCheck {
+public:
+  StackCheck(const cases::RandomStack &stack, CompiledModel &compiled,
+             Errors &errors)
+      : stack(stack), compiled(compiled), errors(errors) {}
+
+  void lossAndGradients() {
+    CompiledModel::Batch batch =
+        compiled.randomBatch(stack.lengths, stack.seed);
+    std::vector<double> expected = compiled.oracleLoss(batch);
+    expectForward(compiled.loss(batch), expected, "loss");
+    std::vector<float> losses;
+    auto gradients = compiled.backward(batch, losses);
+    expectForward(losses, expected, "loss of backward");
+    auto oracle = compiled.oracleBackward(batch);
+    EXPECT_EQ(gradients.size(), oracle.size());
+    for (const auto &[path, gradient] : gradients) {
+      double found = error(gradient, oracle[path]);
+      EXPECT_LT(found, kBackward) << path;
+      errors.backward.note(found, stack.seed);
+    }
+  }
+
+  /// The longest sequence, whole and in pieces.
+  void splits() {
+    int64_t tokens = *llvm::max_element(stack.lengths);
+    std::vector<int32_t> ids =
+        compiled.randomBatch({tokens}, stack.seed + 1).ids;
+    std::vector<double> expected = compiled.oracleLogits(ids);
+    auto expectPieces = [&](std::vector<int64_t> pieces, const char *what) {
+      expectForward(compiled.logits(ids, pieces), expected,
+                    llvm::formatv("logits of {0} tokens {1}", tokens, what));
+    };
+    expectPieces({tokens}, "at once");
+    if (!stack.splits)
+      return;
+    int64_t half = tokens / 2;
+    expectPieces({half, 0, tokens - half}, "in two halves");
+    expectPieces(std::vector<int64_t>(tokens, 1), "one by one");
+  }
+
+private:
+  void expectForward(llvm::ArrayRef<float> found,
+                     llvm::ArrayRef<double> expected, std::string what) {
+    double distance = error(found, expected);
+    EXPECT_LT(distance, kForward) << what;
+    errors.forward.note(distance, stack.seed);
+  }
+
+  const cases::RandomStack &stack;
+  CompiledModel &compiled;
+  Errors &errors;
+};
+
+void checkStack(uint64_t seed, Errors &errors) {
   cases::RandomStack stack = cases::makeRandomStack(seed);
-  SCOPED_TRACE("HYBRID_RANDOM_STACKS=" + std::to_string(seed) + ":1\n" +
-               stack.spec);
-  CompiledModel compiled(stack.spec);
+  std::string level = levelOf(seed);
+  SCOPED_TRACE("HYBRID_RANDOM_STACKS=" + std::to_string(seed) + ":1, " + level +
+               "\n" + stack.spec);
+  // The stacks themselves share the processors.
+  CompiledModel compiled(stack.spec, level, /*threads=*/1);
   ASSERT_TRUE(compiled.ok()) << compiled.report;
+  StackCheck check(stack, compiled, errors);
+  check.lossAndGradients();
+  check.splits();
+}
 
-  CompiledModel::Batch batch = compiled.randomBatch(stack.lengths, seed);
-  std::vector<double> expected = compiled.oracleLoss(batch);
-  EXPECT_LT(error(compiled.loss(batch), expected), kForward) << "loss";
-  std::vector<float> losses;
-  auto gradients = compiled.backward(batch, losses);
-  EXPECT_LT(error(losses, expected), kForward) << "loss of backward";
-  auto oracle = compiled.oracleBackward(batch);
-  EXPECT_EQ(gradients.size(), oracle.size());
-  for (const auto &[path, gradient] : gradients)
-    EXPECT_LT(error(gradient, oracle[path]), kBackward) << path;
-
-  // The longest sequence, whole and in pieces.
-  int64_t tokens = *llvm::max_element(stack.lengths);
-  std::vector<int32_t> ids = compiled.randomBatch({tokens}, seed + 1).ids;
-  std::vector<double> logits = compiled.oracleLogits(ids);
-  EXPECT_LT(error(compiled.logits(ids, {tokens}), logits), kForward)
-      << "logits of " << tokens << " tokens";
-  if (!stack.splits)
-    return;
-  int64_t half = tokens / 2;
-  EXPECT_LT(error(compiled.logits(ids, {half, 0, tokens - half}), logits),
-            kForward)
-      << "logits of " << half << " and " << tokens - half << " tokens";
-  EXPECT_LT(
-      distance(compiled.logits(ids, std::vector<int64_t>(tokens, 1)), logits),
-      kForward)
-      << "logits of " << tokens << " single tokens";
+/// The numbers in `text` that stand in brackets after `name`.
+std::vector<int64_t> numbersOf(llvm::StringRef text, const char *name) {
+  std::vector<int64_t> numbers;
+  llvm::Regex pattern(std::string(" ") + name + "\\(([0-9]+)\\)");
+  llvm::SmallVector<llvm::StringRef> match;
+  while (pattern.match(text, &match)) {
+    numbers.push_back(0);
+    match[1].getAsInteger(10, numbers.back());
+    text = text.substr(match[0].end() - text.begin());
+  }
+  return numbers;
 }
 
 } // namespace
 
+// Half of the stacks must reach every border that a sequence can cross: no
+// schedule has chunks or tiles of more than 64 tokens.
+TEST(RandomStacks, HalfAreLong) {
+  unsigned windows = 0, strides = 0;
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    cases::RandomStack stack = cases::makeRandomStack(seed);
+    int64_t longest = *llvm::max_element(stack.lengths);
+    if (seed % 2 == 0)
+      continue;
+    EXPECT_GT(longest, 2 * 64) << "seed " << seed;
+    for (int64_t window : numbersOf(stack.spec, "window")) {
+      EXPECT_GT(longest, window) << "seed " << seed;
+      ++windows;
+    }
+    for (int64_t stride : numbersOf(stack.spec, "stride")) {
+      EXPECT_GT(longest, stride) << "seed " << seed;
+      ++strides;
+    }
+  }
+  EXPECT_GT(windows, 500u);
+  EXPECT_GT(strides, 100u);
+}
+
 TEST(RandomStacks, MatchTheOracle) {
-  uint64_t first = 0, count = 8;
+  uint64_t first = 0, count = 100;
   if (const char *chosen = std::getenv("HYBRID_RANDOM_STACKS")) {
     auto [firstText, countText] = llvm::StringRef(chosen).split(':');
     ASSERT_FALSE(firstText.getAsInteger(10, first) ||
                  countText.getAsInteger(10, count))
         << "HYBRID_RANDOM_STACKS is '" << chosen << "'; write first:count";
   }
-  for (uint64_t seed = first; seed < first + count; ++seed)
-    checkStack(seed);
+  Errors errors;
+  std::atomic<uint64_t> next = first;
+  auto work = [&] {
+    for (uint64_t seed; (seed = next++) < first + count;)
+      checkStack(seed, errors);
+  };
+  std::vector<std::thread> workers;
+  uint64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  for (uint64_t i = 0; i < std::min(threads, count); ++i)
+    workers.emplace_back(work);
+  for (std::thread &worker : workers)
+    worker.join();
+  llvm::outs() << count << " random stacks: largest error forward "
+               << errors.forward.text() << ", gradients "
+               << errors.backward.text() << "\n";
 }
