@@ -205,8 +205,7 @@ bool Compiler::isOfOneTarget() const {
                                      options.lastPhase < Phase::Artefact);
 }
 
-/// The input may be a spec or the functions that a spec becomes.
-static Phase firstPhaseOf(ModuleOp module) {
+Phase hybrid::firstPhaseOf(ModuleOp module) {
   Phase first = Phase::Spec;
   for (auto function : module.getOps<func::FuncOp>())
     if (auto entry = function->getAttrOfType<StringAttr>("hybrid.entry")) {

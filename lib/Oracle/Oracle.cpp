@@ -123,9 +123,11 @@ public:
     return success();
   }
 
+  /// The results of an operation outside the function's values.
+  LogicalResult evaluateOp(Operation *op, Operands operands, Results &results);
+
 private:
   LogicalResult evaluateOp(Operation *op);
-  LogicalResult evaluateRowwise(RowwiseOp op);
   LogicalResult define(Operation *op, Operands operands, Results &results);
 
   const Call &call;
@@ -133,29 +135,30 @@ private:
 };
 } // namespace
 
-LogicalResult Evaluation::evaluateRowwise(RowwiseOp op) {
-  Block &body = op.getBody().front();
-  for (auto [argument, input] : llvm::zip(body.getArguments(), op.getInputs()))
-    if (isa<RankedTensorType>(input.getType()))
-      set(argument, get(input));
+LogicalResult Evaluation::evaluateOp(Operation *op, Operands operands,
+                                     Results &results) {
+  auto rowwise = dyn_cast<RowwiseOp>(op);
+  if (!rowwise)
+    return define(op, operands, results);
+  Block &body = rowwise.getBody().front();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), operands))
+    if (input)
+      set(argument, *input);
   if (failed(run(body)))
     return failure();
-  for (auto [result, yielded] :
-       llvm::zip(op.getResults(), body.getTerminator()->getOperands()))
-    set(result, get(yielded));
+  for (Value yielded : body.getTerminator()->getOperands())
+    results.push_back(get(yielded));
   return success();
 }
 
 LogicalResult Evaluation::evaluateOp(Operation *op) {
-  if (auto rowwise = dyn_cast<RowwiseOp>(op))
-    return evaluateRowwise(rowwise);
   SmallVector<const Tensor *> operands;
   for (Value operand : op->getOperands()) {
     auto found = values.find(operand);
     operands.push_back(found == values.end() ? nullptr : &found->second);
   }
   Results results;
-  if (failed(define(op, operands, results)))
+  if (failed(evaluateOp(op, operands, results)))
     return failure();
   for (auto [value, tensor] : llvm::zip_equal(op->getResults(), results)) {
     assert(ArrayRef<int64_t>(tensor.shape) ==
@@ -234,5 +237,14 @@ FailureOr<std::vector<Tensor>> oracle::evaluate(func::FuncOp function,
   std::vector<Tensor> results;
   for (Value result : body.getTerminator()->getOperands())
     results.push_back(evaluation.get(result));
+  return results;
+}
+
+FailureOr<std::vector<Tensor>>
+oracle::evaluate(Operation *op, ArrayRef<const Tensor *> operands,
+                 const Call &call) {
+  std::vector<Tensor> results;
+  if (failed(Evaluation(call).evaluateOp(op, operands, results)))
+    return failure();
   return results;
 }

@@ -228,6 +228,32 @@ LogicalResult oracle::define(RecurrenceOp op, Operands operands,
   return success();
 }
 
+/// Whether the last window of the ring entry that was opened before position
+/// `last` has ended by then.
+static bool hasEnded(int64_t ring, int64_t last, int64_t window,
+                     int64_t stride) {
+  int64_t rings = window / stride;
+  int64_t opened = (last + stride - 1) / stride;
+  if (opened <= ring)
+    return false;
+  int64_t latest = ring + (opened - 1 - ring) / rings * rings;
+  return latest * stride + window <= last;
+}
+
+void oracle::clearUnspecified(Operation *op, MutableArrayRef<Tensor> results,
+                              const Call &call) {
+  auto recurrence = dyn_cast<RecurrenceOp>(op);
+  if (!recurrence || !recurrence.getWindow() || !recurrence.getInitial())
+    return;
+  int64_t window = *recurrence.getWindow(), stride = *recurrence.getStride();
+  Tensor &states = results.back();
+  for (const Segment &segment : call.segments)
+    for (int64_t ring = 0; ring < window / stride; ++ring)
+      if (hasEnded(ring, segment.position + segment.length(), window, stride))
+        for (int64_t head = 0; head < states.dim(2); ++head)
+          StateView(states, segment.slot, ring, head).clear();
+}
+
 //===----------------------------------------------------------------------===//
 // Adjoint
 //===----------------------------------------------------------------------===//

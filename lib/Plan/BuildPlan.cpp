@@ -56,6 +56,7 @@ private:
 
 FailureOr<PlanAlternative> EntryPlanner::makeAlternative(DispatchOp op) {
   PlanAlternative alternative;
+  alternative.dispatch = op;
   alternative.kernel = kernels.at(op.getProgram());
   for (Value input : op.getInputs()) {
     if (auto it = places.segments.find(input); it != places.segments.end()) {

@@ -28,6 +28,7 @@ void addEval(CLI::App &app, Action &action);
 void addGenerate(CLI::App &app, Action &action);
 void addBench(CLI::App &app, Action &action);
 void addInfo(CLI::App &app, Action &action);
+void addVerify(CLI::App &app, Action &action);
 
 } // namespace hyb::run
 

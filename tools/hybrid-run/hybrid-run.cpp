@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
   addGenerate(app, action);
   addBench(app, action);
   addInfo(app, action);
+  addVerify(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &wanted) {

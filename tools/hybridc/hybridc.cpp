@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "report.h"
+#include "verify.h"
 
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
@@ -155,6 +156,8 @@ int main(int argc, char **argv) {
     return static_cast<int>(Outcome::Usage);
   if (isReport())
     return runReport();
+  if (isVerify())
+    return runVerify();
   std::optional<Phase> lastPhase = parsePhase(compileTo);
   if (!lastPhase)
     return usageError("unknown phase '" + compileTo + "'");

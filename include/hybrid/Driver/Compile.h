@@ -83,6 +83,10 @@ private:
   Phase firstPhase = Phase::Spec;
 };
 
+/// The first phase that has something to do: the input may be a spec or the
+/// functions that a spec becomes.
+Phase firstPhaseOf(mlir::ModuleOp module);
+
 /// Writes `module` and the pipeline that failed on it to a file in the folder
 /// for temporary files, for `hybrid-opt --run-reproducer`, and returns its
 /// path.

@@ -188,7 +188,8 @@ def Hybrid_RecurrenceOp
     position p is that of the recurrence started from zero at position
     b(p) = 0 for p < W, else S · (floor((p - W) / S) + 1). A slot holds W / S
     live states; the state opened at position c · S has the ring index
-    c mod (W / S), and an entry is not touched before it is opened.
+    c mod (W / S), and an entry is not touched before it is opened. What an
+    entry holds once its window has ended is not specified: nothing reads it.
 
     | | shape |
     |---|---|

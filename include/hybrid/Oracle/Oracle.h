@@ -99,6 +99,18 @@ mlir::FailureOr<std::vector<Tensor>> evaluate(mlir::func::FuncOp function,
                                               llvm::ArrayRef<Tensor> arguments,
                                               const Call &call);
 
+/// Evaluates one operation of a graph function: a tensor per operand, null for
+/// one of type `!hybrid.segments`; a tensor per result.
+mlir::FailureOr<std::vector<Tensor>>
+evaluate(mlir::Operation *op, llvm::ArrayRef<const Tensor *> operands,
+         const Call &call);
+
+/// Sets to 0 what the definition of `op` leaves open in its results: the states
+/// of sliding windows that have ended, which nothing reads. Results from two
+/// sources can be compared after that.
+void clearUnspecified(mlir::Operation *op,
+                      llvm::MutableArrayRef<Tensor> results, const Call &call);
+
 } // namespace hybrid::oracle
 
 #endif // HYBRID_ORACLE_ORACLE_H

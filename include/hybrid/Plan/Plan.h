@@ -79,6 +79,9 @@ struct PlanAlternative {
   llvm::SmallVector<PlanConstraint, 2> guard;
   unsigned kernel = 0;
   std::vector<PlanView> views;
+  /// The `hybrid.dispatch` it is made from, while the module is unchanged; not
+  /// part of an artefact.
+  mlir::Operation *dispatch = nullptr;
 };
 
 struct PlanLaunch {

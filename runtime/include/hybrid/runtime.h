@@ -273,6 +273,37 @@ HYB_API hyb_status hyb_context_trace(hyb_context *context, hyb_error *error);
 HYB_API hyb_status hyb_context_save_trace(hyb_context *context,
                                           const char *path, hyb_error *error);
 
+/* What a watched context tells of one launch of a kernel that has run. */
+typedef struct hyb_launch_view {
+  const void *data; /* on the host: f32 or i32, as the kernel reads them */
+  int32_t rank;
+  const int64_t *sizes;
+  const int64_t *strides; /* in elements */
+} hyb_launch_view;
+
+typedef struct hyb_launch {
+  size_t size;
+  const char *entry;  /* "backward" */
+  int64_t index;      /* in the entry's list of launches */
+  int64_t layer;      /* -1 outside layers */
+  const char *op;     /* "mixer.q_proj" */
+  const char *kernel; /* its name in the plan */
+  /* What the kernel was given: inputs, then outputs. An input that is written
+   * in place is there once. */
+  const hyb_launch_view *views;
+  int64_t view_count;
+} hyb_launch;
+
+typedef void (*hyb_launch_callback)(void *user, const hyb_launch *launch);
+
+/* Calls `callback` after every launch of this context, when its outputs are in
+ * memory and the next launch has not begun; NULL ends that. What a launch
+ * points to is valid during the callback, which must change nothing. Launches
+ * without work are left out. Results are the same bits; calls are slower. */
+HYB_API hyb_status hyb_context_watch(hyb_context *context,
+                                     hyb_launch_callback callback, void *user,
+                                     hyb_error *error);
+
 /*===-- State -------------------------------------------------------------===*/
 
 typedef struct hyb_state hyb_state;

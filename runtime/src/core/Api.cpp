@@ -375,6 +375,15 @@ hyb_status hyb_context_save_trace(hyb_context *context, const char *path,
   });
 }
 
+hyb_status hyb_context_watch(hyb_context *context, hyb_launch_callback callback,
+                             void *user, hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(context);
+    context->impl->watch(callback, user);
+    return Status();
+  });
+}
+
 hyb_status hyb_extend(hyb_context *context, hyb_state *state,
                       const hyb_batch *batch, hyb_logits which,
                       const float **logits, hyb_error *error) {

@@ -112,6 +112,8 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
     HYB_TRY(runner->fill(arena.data(), arena.bytes(), kNotANumber));
   bindBuffers(bindings);
   instance->bind(std::move(bindings));
+  if (watcher)
+    return runWatched(*instance);
   if (!profiling && !trace)
     return runner->run(*instance, nullptr);
   LaunchTimes times;
@@ -120,6 +122,37 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
     recordProfile(*instance, times.nanoseconds);
   if (trace)
     trace->add(*instance, times);
+  return Status();
+}
+
+/// A launch is looked at when it has run, and before the next one begins.
+Status Context::runWatched(PlanInstance &instance) {
+  const PlanEntry &entry = instance.entry();
+  for (size_t i = 0; i < instance.launches().size(); ++i) {
+    HYB_TRY(runner->runOne(instance, i));
+    const KernelView *given = instance.launches()[i].views;
+    const PlanAlternative &chosen = instance.chosen(i);
+    std::vector<hyb_launch_view> views;
+    std::vector<HostView> copies;
+    for (size_t v = 0; v < chosen.views.size(); ++v) {
+      auto rank = static_cast<int32_t>(chosen.views[v].sizes.size());
+      HYB_ASSIGN(HostView copy, HostView::of(owner->device(), given[v].base,
+                                             bytesOf(given[v], rank)));
+      views.push_back({copy.bytes(), rank, given[v].sizes, given[v].strides});
+      copies.push_back(std::move(copy));
+    }
+    const PlanLaunch &origin = instance.origin(i);
+    const Plan &plan = owner->planTables().plan;
+    hyb_launch launch = {sizeof(hyb_launch),
+                         entry.name.c_str(),
+                         &origin - entry.launches.data(),
+                         origin.layer,
+                         origin.op.c_str(),
+                         plan.kernels[chosen.kernel].name.c_str(),
+                         views.data(),
+                         static_cast<int64_t>(views.size())};
+    watcher(watcherUser, &launch);
+  }
   return Status();
 }
 

@@ -62,6 +62,12 @@ public:
   /// From now on records when every launch ran; null stops.
   void traceTo(Trace *target) { trace = target; }
 
+  /// Calls `callback`, unless null, after every launch.
+  void watch(hyb_launch_callback callback, void *user) {
+    watcher = callback;
+    watcherUser = user;
+  }
+
 private:
   /// What a call gives to kernels. All of it is one block, so that it travels
   /// in one copy, with places that depend on the shape of the call alone.
@@ -84,6 +90,7 @@ private:
   Result<PlanInstance *> instanceFor(const PlanEntry &entry,
                                      const CallShape &shape);
   void bindBuffers(Bindings &bindings) const;
+  Status runWatched(PlanInstance &instance);
   void recordProfile(const PlanInstance &instance,
                      const std::vector<int64_t> &nanoseconds);
 
@@ -100,6 +107,8 @@ private:
   bool profiling = false;
   Trace *trace = nullptr;
   Profiles profile;
+  hyb_launch_callback watcher = nullptr;
+  void *watcherUser = nullptr;
 };
 
 } // namespace hyb::rt

@@ -99,6 +99,8 @@ public:
   virtual Status reserve(PlanInstance &instance) = 0;
   /// Runs a bound list for which was reserved. With `times`, measures.
   virtual Status run(PlanInstance &instance, LaunchTimes *times) = 0;
+  /// Runs one launch of such a list and waits for it.
+  virtual Status runOne(PlanInstance &instance, size_t launch) = 0;
   /// The first `bytes` of a buffer, from the host's side to the device's.
   virtual Status upload(const StagedMemory &memory, int64_t bytes) = 0;
   virtual Status download(const StagedMemory &memory, int64_t bytes) = 0;

@@ -204,7 +204,8 @@ Status PlanInstance::placeView(const PlanView &view, const std::string &where) {
 Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
   const PlanLaunch &launch = source->launches[index];
   const Symbols &symbols = callShape.symbols;
-  for (const PlanAlternative &alternative : launch.alternatives) {
+  for (uint32_t choice = 0; choice < launch.alternatives.size(); ++choice) {
+    const PlanAlternative &alternative = launch.alternatives[choice];
     std::string where = "launch " + launch.label() + " of " + source->name;
     if (alternative.guard) {
       std::optional<bool> holds = alternative.guard->evaluate(symbols);
@@ -234,7 +235,7 @@ Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
       HYB_TRY(placeView(view, where));
     if (place.tasks > 0) {
       launchPlaces.push_back(place);
-      origins.push_back(index);
+      origins.push_back({index, choice});
       scratchSize = std::max(scratchSize, kernel.scratchBytes);
     }
     return Status();

@@ -85,7 +85,11 @@ public:
   const std::vector<Launch> &launches() const { return list; }
   /// The launch of the entry that launch `i` of the list came from.
   const PlanLaunch &origin(size_t i) const {
-    return source->launches[origins[i]];
+    return source->launches[origins[i].launch];
+  }
+  /// The alternative of that launch whose guard held.
+  const PlanAlternative &chosen(size_t i) const {
+    return origin(i).alternatives[origins[i].alternative];
   }
   /// In the plan.
   size_t kernelIndex(size_t i) const { return launchPlaces[i].kernel; }
@@ -108,6 +112,10 @@ private:
     size_t kernel, firstView, firstGrid;
     int64_t tasks;
     uint32_t viewCount, gridRank;
+  };
+
+  struct Origin {
+    uint32_t launch, alternative;
   };
 
   Status placeBuffers(const ModelTables &tables);
@@ -135,7 +143,7 @@ private:
   std::vector<KernelView> views;
   std::vector<int64_t> grids;
   std::vector<LaunchPlace> launchPlaces;
-  std::vector<uint32_t> origins;
+  std::vector<Origin> origins;
   std::vector<Launch> list;
   Bindings bound;
   uint64_t bindCount = 0;

@@ -64,6 +64,10 @@ public:
                times ? times->nanoseconds.data() : nullptr);
     return Status();
   }
+  Status runOne(PlanInstance &instance, size_t launch) override {
+    runner.run(&instance.launches()[launch], 1);
+    return Status();
+  }
   Status upload(const StagedMemory &, int64_t) override { return Status(); }
   Status download(const StagedMemory &, int64_t) override { return Status(); }
   Status fill(void *target, int64_t bytes, uint32_t word) override;

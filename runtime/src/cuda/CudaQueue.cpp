@@ -272,6 +272,14 @@ Status CudaQueue::run(PlanInstance &instance, LaunchTimes *times) {
   return status;
 }
 
+Status CudaQueue::runOne(PlanInstance &instance, size_t launch) {
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  lastWork = instance.entry().name;
+  HYB_TRY(launchOne(instance, refresh(instance), launch));
+  return finish();
+}
+
 Status CudaQueue::upload(const StagedMemory &memory, int64_t bytes) {
   if (bytes == 0)
     return Status();

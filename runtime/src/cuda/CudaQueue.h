@@ -31,6 +31,7 @@ public:
 
   Status reserve(PlanInstance &instance) override;
   Status run(PlanInstance &instance, LaunchTimes *times) override;
+  Status runOne(PlanInstance &instance, size_t launch) override;
   Status upload(const StagedMemory &memory, int64_t bytes) override;
   Status download(const StagedMemory &memory, int64_t bytes) override;
   Status fill(void *target, int64_t bytes, uint32_t word) override;

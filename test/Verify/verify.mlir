@@ -1,0 +1,53 @@
+// Compiled code beside the oracle, a row per operation and call. Kernels that
+// are wrong are in test/unit/Verify.
+// RUN: rm -rf %t && mkdir %t
+// RUN: hybridc %s -o %t/m.hbx --cpu-levels=x86-64
+// RUN: hybrid-run verify %t/m.hbx --tokens=20 --decode=1 | FileCheck %s
+
+// CHECK:      m, x86-64: compiled code against the oracle
+// CHECK:      call layer op kernel error bound
+// CHECK-NEXT: loss - embed embed 0.0e+00 1.0e-05 ok
+// CHECK:      loss 0 mixer.recurrence recurrence_forward {{.*}} ok
+// CHECK:      loss - all: loss {{.*}} ok
+// CHECK:      backward 0 mixer.recurrence recurrence_backward {{.*}} ok
+// CHECK:      backward - all: gradient of layers.0.mixer.q_proj.weight {{.*}} ok
+// The second sequence of the prefill ends where a window of the ring ends.
+// CHECK:      prefill 0 mixer.recurrence recurrence_forward {{.*}} ok
+// CHECK:      prefill - all: logits {{.*}} ok
+// CHECK:      decode 0 mixer.recurrence recurrence_step {{.*}} ok
+// CHECK:      all {{[0-9]+}} rows are within their bounds
+
+// RUN: hybrid-run verify %t/m.hbx --tokens=3 --decode=0 --json | FileCheck %s --check-prefix=JSON
+// JSON:      "code": "x86-64",
+// JSON-NEXT: "model": "m",
+// JSON-NEXT: "ok": true,
+// JSON-NEXT: "rows": [
+// JSON:      "bound": 1{{.*}}e-05,
+// JSON:      "call": "loss",
+// JSON:      "kernel": "embed",
+// JSON:      "layer": -1,
+// JSON:      "op": "embed"
+
+// Weights of a run; those of another model are refused.
+// RUN: hybrid-run train %t/m.hbx --text=%s --out=%t/run --length=8 --batch=1 --steps=1 -q
+// RUN: hybrid-run verify %t/m.hbx --weights=%t/run --tokens=3 --decode=0 | FileCheck %s --check-prefix=TRAINED
+// TRAINED: within their bounds
+// RUN: not hybridc verify %t/m.hbx --weights=%t/m.hbx 2>&1 | FileCheck %s --check-prefix=WEIGHTS
+// WEIGHTS: hybridc: error: {{.*}}m.hbx
+
+// RUN: not hybrid-run verify %s 2>&1 | FileCheck %s --check-prefix=ARTEFACT
+// ARTEFACT: hybridc: error: {{.*}}verify.mlir
+
+// Without a compiler.
+// RUN: not hybrid-run verify %t/m.hbx --hybridc=%t/none 2>&1 | FileCheck %s --check-prefix=GIVEN
+// GIVEN: error: cannot run the compiler '{{.*}}none': No such file or directory
+// RUN: sh -c 'cp $(command -v hybrid-run) %t; PATH=/nowhere; %t/hybrid-run verify %t/m.hbx; test $? = 1' 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: verify needs the compiler, and 'hybridc' is neither in the folder of this program nor on PATH; give --hybridc=PATH
+// RUN: sh -c 'hybridc verify %t/m.hbx --tokens=0; test $? = 2' 2>&1 | FileCheck %s --check-prefix=USAGE
+// USAGE: see hybridc verify --help
+
+hybrid.model @m vocab(256) width(8) layers(1) {
+  hybrid.swla window(5) stride(1) {
+    hybrid.gla heads(1) head_dim(8)
+  }
+}
