@@ -20,6 +20,17 @@ namespace {
 constexpr size_t kMaxInstances = 8;
 /// The bits of a float that is not a number.
 constexpr uint32_t kNotANumber = 0x7fc00000;
+
+/// From the first to the last element of a view.
+int64_t bytesOf(const KernelView &view, int32_t rank) {
+  int64_t last = 0;
+  for (int32_t d = 0; d < rank; ++d) {
+    if (view.sizes[d] == 0)
+      return 0;
+    last += (view.sizes[d] - 1) * view.strides[d];
+  }
+  return (last + 1) * kElementBytes;
+}
 } // namespace
 
 Result<std::unique_ptr<Context>>
