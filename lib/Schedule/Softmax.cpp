@@ -58,19 +58,35 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   shape.keyTile =
       scheduler.target.backwardKeyTile(std::max(shape.dim, shape.valueDim));
   OpBuilder builder(op);
-  tile::ProgramOp program = scheduler.programs.get(
-      op, "backward", [&](OpBuilder &programs, ModuleOp) {
-        return tile::buildSoftmaxBackward(programs, op.getLoc(), shape);
-      });
-  scheduler.chose(
-      op, "HYB-S102", tilesOf(shape),
-      "key tiles take turns to add to dq, so the sum has one order");
-  DispatchOp dispatch =
-      scheduler.dispatch(builder, op.getLoc(), program,
-                         {op.getQ(), op.getK(), op.getV(), op.getO(),
-                          op.getLogSumExp(), op.getDout(), op.getSegments()},
-                         op->getResultTypes());
-  op->replaceAllUsesWith(dispatch);
+  Location loc = op.getLoc();
+  Value inputs[] = {op.getQ(),         op.getK(),    op.getV(),       op.getO(),
+                    op.getLogSumExp(), op.getDout(), op.getSegments()};
+  auto launch = [&](StringRef variant, auto build, TypeRange results) {
+    tile::ProgramOp program =
+        scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
+          return build(programs, loc, shape);
+        });
+    return scheduler.dispatch(builder, loc, program, inputs, results);
+  };
+  TypeRange types = op->getResultTypes();
+  if (scheduler.target.takesTurns) {
+    scheduler.chose(
+        op, "HYB-S102", tilesOf(shape),
+        "key tiles take turns to add to dq, so the sum has one order");
+    op->replaceAllUsesWith(
+        launch("backward", tile::buildSoftmaxBackward, types));
+  } else {
+    scheduler.chose(op, "HYB-S105", tilesOf(shape) + ", scores computed twice",
+                    "dq and dk, dv are sums of their own, each in one order "
+                    "without turns, over all processors");
+    DispatchOp keys = launch("backward_keys", tile::buildSoftmaxBackwardKeys,
+                             types.drop_front());
+    DispatchOp queries =
+        launch("backward_queries", tile::buildSoftmaxBackwardQueries,
+               types.take_front());
+    op->replaceAllUsesWith(ValueRange{queries->getResult(0), keys->getResult(0),
+                                      keys->getResult(1)});
+  }
   op.erase();
   return success();
 }

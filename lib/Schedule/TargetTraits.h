@@ -36,6 +36,9 @@ struct TargetTraits {
   int64_t stepTokens;
 
   int64_t queryTile, keyTile;
+  /// Whether a few processors work through the ordered points of a task: then
+  /// nothing is computed twice to have more of them at once.
+  bool takesTurns;
   /// Elements of the widest tile of keys in the backward, which keeps more
   /// tiles at once: key tiles are shorter where heads are wider.
   int64_t backwardElements;

@@ -88,6 +88,19 @@ TEST_P(SoftmaxTest, ForwardAndBackward) {
   EXPECT_LT(distance(dq, dq0), 1e-12);
   EXPECT_LT(distance(dk, dk0), 1e-12);
   EXPECT_LT(distance(dv, dv0), 1e-12);
+
+  // The same without turns.
+  HostBuffer dq1(q.shape(), kNaN), dk1(k.shape(), kNaN), dv1(v.shape(), kNaN);
+  run(buildSoftmaxBackwardKeys(b, b.getUnknownLoc(), s),
+      {&q, &k, &v, &o, &lse, &dout, &segs.table, &segs.tokenSegment, &dk1,
+       &dv1},
+      symbols);
+  run(buildSoftmaxBackwardQueries(b, b.getUnknownLoc(), s),
+      {&q, &k, &v, &o, &lse, &dout, &segs.table, &segs.tokenSegment, &dq1},
+      symbols);
+  EXPECT_LT(distance(dq1, dq0), 1e-12);
+  EXPECT_LT(distance(dk1, dk0), 1e-12);
+  EXPECT_LT(distance(dv1, dv0), 1e-12);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SoftmaxTest, testing::ValuesIn(kCases),

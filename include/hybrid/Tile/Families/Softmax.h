@@ -47,6 +47,15 @@ ProgramOp buildSoftmaxForward(mlir::OpBuilder &builder, mlir::Location loc,
 ProgramOp buildSoftmaxBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                const SoftmaxShape &shape);
 
+/// The same in two programs without turns, for machines with more processors
+/// than segments and heads: each computes the scores. Views as above, of the
+/// gradients dk and dv, or dq.
+ProgramOp buildSoftmaxBackwardKeys(mlir::OpBuilder &builder, mlir::Location loc,
+                                   const SoftmaxShape &shape);
+ProgramOp buildSoftmaxBackwardQueries(mlir::OpBuilder &builder,
+                                      mlir::Location loc,
+                                      const SoftmaxShape &shape);
+
 /// Views: k [t, Hk, D], v [t, Hk, Dv], k cache [slots, Hk, rows, D], v cache
 /// [slots, Hk, rows, Dv] (both overwritten), segment table, token segments.
 /// Position p goes to row p below the pinned rows n, else to n + (p - n) mod
