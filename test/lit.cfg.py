@@ -24,6 +24,11 @@ config.substitutions.append(
     ("%specs", os.path.join(config.hybrid_source_root, "examples", "specs"))
 )
 
+# A library in the place of the NVIDIA driver.
+config.substitutions.append(
+    ("%fake_cuda", os.path.join(config.hybrid_binary_root, "test", "unit", "lib", "fake-cuda.so"))
+)
+
 # Tests of assembled GPU code say "REQUIRES: ptxas" and are reported as
 # unsupported without the CUDA toolkit.
 cuda_roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]

@@ -253,7 +253,7 @@ Status Bench::run() {
   print();
   for (const Measurement &measurement : results)
     printProfile(measurement);
-  return Status();
+  return session.saveTrace();
 }
 
 } // namespace

@@ -126,7 +126,7 @@ Status evaluate(const EvalArguments &arguments) {
     printJson(*evaluation, arguments.byPosition);
   else
     printText(*evaluation, arguments.byPosition);
-  return Status();
+  return session.saveTrace();
 }
 
 } // namespace

@@ -70,6 +70,7 @@ Status generateText(const GenerateArguments &arguments) {
                            static_cast<int64_t>(prompt.size()), sampling,
                            printByte, nullptr);
   std::fputc('\n', stdout);
+  HYB_TRY(session.saveTrace());
   return status;
 }
 

@@ -53,6 +53,10 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
                   "and the artefact has code for it")
       ->capture_default_str()
       ->group("Machine");
+  command
+      .add_option("--trace", trace,
+                  "write when every launch ran, for Perfetto; slows down")
+      ->group("Machine");
   command.add_option("--threads", threads, "0: one per processor")
       ->check(CLI::Range(0, 1024))
       ->group("Machine");
@@ -79,7 +83,18 @@ Result<Session> Session::open(const SessionOptions &options) {
   hyb_context_options room;
   hyb_context_options_init(&room, sizeof(room));
   HYB_ASSIGN(session.context, Context::create(*session.model, room));
+  if (!options.trace.empty()) {
+    session.tracePath = options.trace;
+    session.trace =
+        std::make_unique<Trace>(session.model->planTables().plan,
+                                session.model->device().description());
+    session.context->traceTo(session.trace.get());
+  }
   return session;
+}
+
+Status Session::saveTrace() const {
+  return trace ? trace->save(tracePath) : Status();
 }
 
 } // namespace hyb::run

@@ -26,6 +26,7 @@ struct SessionOptions {
   int threads = 0;
   std::string level;
   std::string device = "auto";
+  std::string trace; // file; empty: none
   bool checkFinite = false;
 
   void addTo(CLI::App &command, bool withWeights);
@@ -34,10 +35,14 @@ struct SessionOptions {
 /// Runtime, model and context in the order of their lives.
 struct Session {
   static rt::Result<Session> open(const SessionOptions &options);
+  /// Writes the trace, if one was asked for; at the end of a command.
+  rt::Status saveTrace() const;
 
   std::unique_ptr<rt::Runtime> runtime;
   std::unique_ptr<rt::Model> model;
   std::unique_ptr<rt::Context> context;
+  std::unique_ptr<rt::Trace> trace;
+  std::string tracePath;
 };
 
 /// Set by the first interrupt (or termination) signal; the second one kills.

@@ -245,7 +245,9 @@ Status TrainCommand::run() {
   HYB_ASSIGN(training, TrainingRun::open(*session.context, *data, chosen));
   HYB_TRY(describe());
   catchInterrupts();
-  HYB_TRY(loop());
+  Status trained = loop();
+  HYB_TRY(session.saveTrace());
+  HYB_TRY(trained);
   return finish();
 }
 

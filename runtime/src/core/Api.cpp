@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "core/Sampling.h"
+#include "core/SharedTensor.h"
 #include "core/State.h"
-#include "hybrid/runtime.h"
 #include "train/Trainer.h"
 
 #include <cstring>
@@ -290,6 +290,20 @@ hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
   });
 }
 
+hyb_status hyb_model_share_parameter(hyb_model *model, int64_t index,
+                                     hyb_dl_managed **tensor,
+                                     hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(model);
+    HYB_NEED(tensor);
+    const Model &impl = *model->impl;
+    HYB_ASSIGN(const ParameterInfo *info, parameterAt(impl, index));
+    *tensor = shareTensor(impl.device(), impl.parameterMemory(),
+                          info->offset * kElementBytes, info->shape);
+    return Status();
+  });
+}
+
 hyb_status hyb_model_load_weights(hyb_model *model, const char *path,
                                   hyb_error *error) {
   return guarded(error, [&]() -> Status {
@@ -406,6 +420,37 @@ hyb_status hyb_loss(hyb_context *context, const hyb_batch *batch,
   });
 }
 
+hyb_status hyb_extend_shared(hyb_context *context, hyb_state *state,
+                             const hyb_dl_tensor *ids,
+                             const hyb_segment *segments, int64_t segment_count,
+                             hyb_logits which, hyb_dl_managed **logits,
+                             hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(context);
+    HYB_NEED(state);
+    HYB_NEED(ids);
+    HYB_NEED(segments);
+    HYB_NEED(logits);
+    Context &impl = *context->impl;
+    const Device &device = impl.model().device();
+    // The ids may come out of the stream that the context shares.
+    HYB_TRY(impl.queue().finish());
+    HYB_ASSIGN(std::vector<int32_t> values, readIds(device, *ids));
+    hyb_batch batch = {};
+    batch.ids = values.data();
+    batch.tokens = static_cast<int64_t>(values.size());
+    batch.segments = segments;
+    batch.segment_count = segment_count;
+    DeviceMemory memory;
+    HYB_TRY(impl.extendOnDevice(*state->impl, batch, which, &memory));
+    *logits = shareTensor(
+        device, memory, 0,
+        {which == HYB_LOGITS_ALL ? batch.tokens : batch.segment_count,
+         impl.model().meta().vocabulary});
+    return Status();
+  });
+}
+
 //===-- State -------------------------------------------------------------===//
 
 void hyb_state_options_init(hyb_state_options *options, size_t size) {
@@ -509,6 +554,23 @@ hyb_status hyb_state_load(hyb_state *state, int64_t slot, const char *path,
   });
 }
 
+hyb_status hyb_state_share(hyb_state *state, int64_t index,
+                           hyb_dl_managed **tensor, hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(state);
+    HYB_NEED(tensor);
+    const State &impl = *state->impl;
+    if (index < 0 || static_cast<size_t>(index) >= impl.buffers().size())
+      return failure(HYB_OUT_OF_RANGE,
+                     "buffer %lld does not exist, the state has %zu",
+                     static_cast<long long>(index), impl.buffers().size());
+    size_t place = static_cast<size_t>(index);
+    *tensor = shareTensor(impl.device(), impl.allMemory(),
+                          impl.bufferOffset(place), impl.bufferShape(place));
+    return Status();
+  });
+}
+
 //===-- Sampling ----------------------------------------------------------===//
 
 void hyb_sampling_init(hyb_sampling *sampling, size_t size) {
@@ -604,6 +666,20 @@ hyb_status hyb_trainer_update(hyb_trainer *trainer, float learning_rate,
   return guarded(error, [&]() -> Status {
     HYB_NEED(trainer);
     return trainer->impl->update(learning_rate, update);
+  });
+}
+
+hyb_status hyb_trainer_share_gradient(hyb_trainer *trainer, int64_t index,
+                                      hyb_dl_managed **tensor,
+                                      hyb_error *error) {
+  return guarded(error, [&]() -> Status {
+    HYB_NEED(trainer);
+    HYB_NEED(tensor);
+    const Model &model = trainer->impl->model();
+    HYB_ASSIGN(const ParameterInfo *info, parameterAt(model, index));
+    *tensor = shareTensor(model.device(), trainer->impl->gradientMemory(),
+                          info->offset * kElementBytes, info->shape);
+    return Status();
   });
 }
 

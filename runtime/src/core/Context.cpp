@@ -182,7 +182,8 @@ void Context::recordProfile(const PlanInstance &instance,
 
 Status Context::runExtend(State &state,
                           const std::vector<SegmentRows> &segments,
-                          int64_t tokens, const PlanEntry &entry) {
+                          int64_t tokens, const PlanEntry &entry,
+                          bool download) {
   CallShape shape;
   Symbols &symbols = shape.symbols;
   symbols[Symbols::Tokens] = tokens;
@@ -201,7 +202,8 @@ Status Context::runExtend(State &state,
   Bindings bindings;
   bindings.states = state.buffers();
   HYB_TRY(run(entry, shape, std::move(bindings)));
-  HYB_TRY(runner->download(logits, logitBytes));
+  if (download)
+    HYB_TRY(runner->download(logits, logitBytes));
   return runner->finish();
 }
 
@@ -229,10 +231,20 @@ struct Round {
 
 } // namespace
 
-// Segments longer than the state's chunk take several rounds; in each, every
-// unfinished segment advances by at most a chunk.
 Status Context::extend(State &state, const hyb_batch &batch, hyb_logits which,
                        const float **result) {
+  return extendTo(state, batch, which, {result, nullptr});
+}
+
+Status Context::extendOnDevice(State &state, const hyb_batch &batch,
+                               hyb_logits which, DeviceMemory *result) {
+  return extendTo(state, batch, which, {nullptr, result});
+}
+
+// Segments longer than the state's chunk take several rounds; in each, every
+// unfinished segment advances by at most a chunk.
+Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
+                         LogitsTarget target) {
   int64_t vocabulary = owner->meta().vocabulary;
   HYB_TRY(checkBatch(batch, vocabulary));
   HYB_TRY(state.checkExtend(batch));
@@ -244,14 +256,18 @@ Status Context::extend(State &state, const hyb_batch &batch, hyb_logits which,
     starts[static_cast<size_t>(i)] = start;
     start += batch.segments[i].length;
   }
-  // One round that has every row leaves them where they belong.
   Round round(state, batch, 0);
+  // One round that has every row leaves them where they belong.
   bool gathers = round.tokens < batch.tokens ||
                  (!all && round.segments.size() < starts.size()) ||
                  batch.tokens == 0;
-  if (gathers)
-    HYB_TRY(
-        clearGathered((all ? batch.tokens : batch.segment_count) * vocabulary));
+  int64_t elements = (all ? batch.tokens : batch.segment_count) * vocabulary;
+  DeviceMemory onDevice;
+  if (target.device) {
+    HYB_ASSIGN(onDevice, owner->device().allocate(elements * kElementBytes));
+  } else if (gathers) {
+    HYB_TRY(clearGathered(elements));
+  }
   for (int64_t done = 0; !round.segments.empty();) {
     HYB_TRY(placeInputs(round.tokens,
                         static_cast<int64_t>(round.segments.size()), false));
@@ -261,21 +277,32 @@ Status Context::extend(State &state, const hyb_batch &batch, hyb_logits which,
           batch.ids + starts[static_cast<size_t>(round.origins[k])] + done,
           round.segments[k].length, ids);
     HYB_TRY(state.remember(round.segments));
-    HYB_TRY(runExtend(state, round.segments, round.tokens, *entry));
+    HYB_TRY(runExtend(state, round.segments, round.tokens, *entry,
+                      /*download=*/!target.device));
     state.advance(round.segments, inputs.hostAt<int32_t>(places.offset[Ids]));
-    const float *row = logits.hostAt<float>(0);
-    for (size_t k = 0; gathers && k < round.segments.size(); ++k) {
+    int64_t row = 0;
+    for (size_t k = 0; k < round.segments.size(); ++k) {
       int64_t origin = round.origins[k];
       int64_t count = (all ? round.segments[k].length : 1) * vocabulary;
-      int64_t target =
-          all ? starts[static_cast<size_t>(origin)] + done : origin;
-      std::copy_n(row, count, gathered.floats() + target * vocabulary);
+      int64_t place =
+          vocabulary *
+          (all ? starts[static_cast<size_t>(origin)] + done : origin);
+      if (target.device)
+        HYB_TRY(owner->device().copy(
+            static_cast<float *>(onDevice.data()) + place,
+            logits.deviceAt(row * kElementBytes), count * kElementBytes));
+      else if (gathers)
+        std::copy_n(logits.hostAt<float>(row * kElementBytes), count,
+                    gathered.floats() + place);
       row += count;
     }
     done += state.chunk();
     round = Round(state, batch, done);
   }
-  *result = gathers ? gathered.floats() : logits.hostAt<float>(0);
+  if (target.device)
+    *target.device = std::move(onDevice);
+  else
+    *target.host = gathers ? gathered.floats() : logits.hostAt<float>(0);
   return Status();
 }
 

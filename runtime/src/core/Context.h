@@ -32,6 +32,9 @@ public:
   /// Appends a batch to a state; `*logits` is valid until the next call.
   Status extend(State &state, const hyb_batch &batch, hyb_logits which,
                 const float **logits);
+  /// The same with the logits in a new buffer of the device.
+  Status extendOnDevice(State &state, const hyb_batch &batch, hyb_logits which,
+                        DeviceMemory *logits);
   /// Loss per token, valid until the next call.
   Status loss(const hyb_batch &batch, const float **losses);
   /// Loss per token; gradients are added to `gradients`, a flat buffer of the
@@ -41,8 +44,6 @@ public:
   /// The optimiser step over flat buffers of the device; `scalars` is f32 [16]
   /// of the host.
   Status update(void *gradients, void *moment1, void *moment2, float *scalars);
-  /// Where the last call left its logits in the device's memory.
-  const StagedMemory &logitsMemory() const { return logits; }
 
   /// Makes room for calls up to this one, so that none of them allocates.
   Status reserve(const std::string &entry, const CallShape &shape);
@@ -82,8 +83,15 @@ private:
   /// Places for the inputs of a call; labels and weights only `withLabels`.
   Status placeInputs(int64_t tokens, int64_t segments, bool withLabels);
   Status clearGathered(int64_t elements);
+  /// Where the rows of a round go: to memory of the host, or of the device.
+  struct LogitsTarget {
+    const float **host = nullptr;
+    DeviceMemory *device = nullptr;
+  };
+  Status extendTo(State &state, const hyb_batch &batch, hyb_logits which,
+                  LogitsTarget target);
   Status runExtend(State &state, const std::vector<SegmentRows> &segments,
-                   int64_t tokens, const PlanEntry &entry);
+                   int64_t tokens, const PlanEntry &entry, bool download);
   Status runWholeSequences(const hyb_batch &batch, const char *entryName,
                            void *gradients, const float **losses);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);

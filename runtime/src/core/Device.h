@@ -17,6 +17,7 @@
 
 #include "core/Launch.h"
 #include "core/Memory.h"
+#include "hybrid/dlpack.h"
 
 #include <memory>
 #include <vector>
@@ -133,6 +134,8 @@ public:
   virtual const char *name() const = 0;
   /// With what a person would like to know of it.
   virtual std::string description() const = 0;
+  /// As other libraries number it.
+  virtual hyb_dl_device dlDevice() const = 0;
   /// The host may read and write the memory of such a device.
   virtual bool isHost() const = 0;
 

@@ -107,6 +107,13 @@ Result<std::unique_ptr<State>> State::create(Model &model,
   return state;
 }
 
+std::vector<int64_t> State::bufferShape(size_t index) const {
+  std::vector<int64_t> result = {slotCount()};
+  result.insert(result.end(), pieces[index].slotShape.begin(),
+                pieces[index].slotShape.end());
+  return result;
+}
+
 void State::describe(CallShape &call) const {
   call.stateChunk = shape.stateChunk;
   for (auto index : {Symbols::Slots, Symbols::Context, Symbols::Depth})

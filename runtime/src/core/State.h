@@ -52,6 +52,7 @@ public:
   static Result<int64_t> measure(const Model &model,
                                  const hyb_state_options &options);
 
+  const Device &device() const { return model->device(); }
   int64_t chunk() const { return shape.stateChunk; }
   int64_t length(int64_t slot) const {
     return slots[static_cast<size_t>(slot)].length;
@@ -63,6 +64,10 @@ public:
   int64_t slotCount() const { return static_cast<int64_t>(slots.size()); }
   /// In the device's memory, by index in the state table.
   const std::vector<void *> &buffers() const { return bases; }
+  /// All of them, and where each buffer starts and what shape it has.
+  const DeviceMemory &allMemory() const { return memory; }
+  int64_t bufferOffset(size_t index) const { return pieces[index].offset; }
+  std::vector<int64_t> bufferShape(size_t index) const;
   /// Fills in the symbols that belong to a state.
   void describe(CallShape &call) const;
 

@@ -25,6 +25,7 @@ public:
 
   const char *name() const override { return "cpu"; }
   std::string description() const override;
+  hyb_dl_device dlDevice() const override { return {HYB_DL_CPU, 0}; }
   bool isHost() const override { return true; }
 
   Result<std::string> choosePlan(const HbxReader &artefact) const override;

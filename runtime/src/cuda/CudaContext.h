@@ -30,6 +30,7 @@ public:
   DriverContext handle() const { return context; }
   /// "cuda:0"
   const std::string &name() const { return shortName; }
+  int ordinal() const { return device; }
   /// "NVIDIA H200"
   const std::string &product() const { return productName; }
   /// 90 for compute capability 9.0.

@@ -28,6 +28,10 @@ CudaDevice::~CudaDevice() = default;
 
 const char *CudaDevice::name() const { return context->name().c_str(); }
 
+hyb_dl_device CudaDevice::dlDevice() const {
+  return {HYB_DL_CUDA, context->ordinal()};
+}
+
 std::string CudaDevice::description() const {
   int capability = context->capability();
   return context->name() + " (" + context->product() + ", compute capability " +

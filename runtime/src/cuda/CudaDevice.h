@@ -28,6 +28,7 @@ public:
 
   const char *name() const override;
   std::string description() const override;
+  hyb_dl_device dlDevice() const override;
   bool isHost() const override { return false; }
 
   Result<std::string> choosePlan(const HbxReader &artefact) const override;

@@ -27,6 +27,7 @@ public:
   Status accumulate(const hyb_batch &batch, double *loss, double *weight);
   Status update(float learningRate, hyb_update *result);
 
+  const Model &model() const { return context.model(); }
   int64_t step() const { return steps; }
   /// What was accumulated: a flat buffer of the device.
   const DeviceMemory &gradientMemory() const { return gradients; }

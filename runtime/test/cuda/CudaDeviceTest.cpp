@@ -9,6 +9,7 @@
 #include "FakeHarness.h"
 
 #include "../TemporaryFolder.h"
+#include "core/SharedTensor.h"
 #include "io/Json.h"
 
 #include <thread>
@@ -230,4 +231,97 @@ TEST_F(CudaModel, TracesNameLayerAndOp) {
   }
   // While tracing, launches are measured one by one.
   EXPECT_GT(gpu->launches, 0);
+}
+
+namespace {
+
+hyb_dl_tensor idsTensor(void *data, int64_t *shape, hyb_dl_device device,
+                        uint8_t bits) {
+  hyb_dl_tensor tensor = {};
+  tensor.data = data;
+  tensor.device = device;
+  tensor.rank = 1;
+  tensor.type = {HYB_DL_INT, bits, 1};
+  tensor.shape = shape;
+  return tensor;
+}
+
+} // namespace
+
+TEST_F(CudaModel, IdsOfOtherLibraries) {
+  LoadedFixture fixture(1, /*poison=*/false);
+  Device &device = fixture.model->device();
+  std::vector<int64_t> wide = {3, 0, 7};
+  std::vector<int32_t> narrow = {3, 0, 7};
+  auto memory = device.allocate(24);
+  ASSERT_TRUE(memory.ok());
+  ASSERT_TRUE(device.write(memory->data(), wide.data(), 24).ok());
+  int64_t shape[] = {3}, strides[] = {2};
+  for (hyb_dl_tensor tensor :
+       {idsTensor(wide.data(), shape, {HYB_DL_CPU, 0}, 64),
+        idsTensor(narrow.data(), shape, {HYB_DL_CUDA_HOST, 0}, 32),
+        idsTensor(memory->data(), shape, {HYB_DL_CUDA, 0}, 64)}) {
+    auto ids = readIds(device, tensor);
+    ASSERT_TRUE(ids.ok()) << ids.status().message();
+    EXPECT_EQ(*ids, narrow);
+  }
+  wide[1] = int64_t(1) << 32; // must not become 0
+  hyb_dl_tensor tensor = idsTensor(wide.data(), shape, {HYB_DL_CPU, 0}, 64);
+  EXPECT_EQ((*readIds(device, tensor))[1], -1);
+  tensor.device = {HYB_DL_CUDA, 1};
+  expectRefused(readIds(device, tensor).status(), HYB_INVALID_ARGUMENT,
+                "ids are on device 2:1, the model is on cuda:0");
+  tensor = idsTensor(wide.data(), shape, {HYB_DL_CPU, 0}, 64);
+  tensor.strides = strides;
+  expectRefused(readIds(device, tensor).status(), HYB_INVALID_ARGUMENT,
+                "give a contiguous vector of i32 or i64");
+  tensor = idsTensor(wide.data(), shape, {HYB_DL_CPU, 0}, 16);
+  expectRefused(readIds(device, tensor).status(), HYB_INVALID_ARGUMENT,
+                "type code 0 of 16 bits");
+}
+
+// The memory of a tensor outlives everything else.
+TEST_F(CudaModel, SharedTensorsKeepTheirMemory) {
+  hyb_dl_managed *tensor = nullptr;
+  {
+    LoadedFixture fixture(1, /*poison=*/false);
+    const ParameterInfo &info = fixture.model->parameterTable().parameters[1];
+    tensor =
+        shareTensor(fixture.model->device(), fixture.model->parameterMemory(),
+                    info.offset * 4, info.shape);
+    EXPECT_EQ(tensor->tensor.data, fixture.model->parameter(info));
+  }
+  EXPECT_EQ(tensor->tensor.device.type, HYB_DL_CUDA);
+  EXPECT_EQ(tensor->tensor.rank, 2);
+  EXPECT_EQ(tensor->tensor.shape[1], 3);
+  EXPECT_EQ(gpu->liveAllocations, 1);
+  tensor->deleter(tensor);
+}
+
+// Of one round, of several, and of segments that are empty.
+TEST_F(CudaModel, LogitsStayOnTheDevice) {
+  LoadedFixture fixture(1, /*poison=*/false);
+  std::vector<int32_t> ids = tokens(14);
+  std::vector<hyb_segment> segments = {{12, 1}, {0, 2}, {2, 0}};
+  for (int64_t chunk : {5, 20})
+    for (hyb_logits which : {HYB_LOGITS_LAST, HYB_LOGITS_ALL}) {
+      auto a = fixture.state(3, 0, chunk), b = fixture.state(3, 0, chunk);
+      hyb_batch batch = {};
+      batch.ids = ids.data();
+      batch.tokens = 14;
+      batch.segments = segments.data();
+      batch.segment_count = 3;
+      const float *host = nullptr;
+      DeviceMemory memory;
+      ASSERT_TRUE(fixture.context->extend(*a, batch, which, &host).ok());
+      size_t count = which == HYB_LOGITS_ALL ? 112 : 24;
+      std::vector<float> expected(host, host + count), actual(count);
+      ASSERT_TRUE(
+          fixture.context->extendOnDevice(*b, batch, which, &memory).ok());
+      ASSERT_TRUE(fixture.model->device()
+                      .read(actual.data(), memory.data(), memory.bytes())
+                      .ok());
+      EXPECT_EQ(memory.bytes(), static_cast<int64_t>(4 * count));
+      EXPECT_EQ(actual, expected);
+    }
 }
