@@ -1,4 +1,4 @@
-//===- Placement.cpp - which tiles get memory, and where -*- C++ -*-===//
+//===- Placement.cpp - where in scratch each tile lies -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,275 +9,24 @@
 
 #include "CodeBuilder.h"
 #include "Dot.h"
-
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::cpu;
-
-StringRef hybrid::cpu::nameOf(Home home) {
-  switch (home) {
-  case Home::Fused:
-    return "fused";
-  case Home::Alias:
-    return "alias";
-  case Home::InView:
-    return "in_view";
-  case Home::Constant:
-    return "constant";
-  case Home::Buffer:
-    break;
-  }
-  return "buffer";
-}
-
-bool hybrid::cpu::isElementwise(Operation *op) {
-  return OpTrait::hasElementwiseMappableTraits(op) &&
-         op->getNumResults() == 1 && isTile(op->getResult(0));
-}
 
 static int64_t bytesOf(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   return type.getNumElements() * storageBytes(type.getElementType());
 }
 
-/// Whether computing it once per use costs more than keeping it.
-static bool isCostly(Operation *op) {
-  return (isa<math::MathDialect>(op->getDialect()) && !isa<math::AbsFOp>(op)) ||
-         isa<arith::DivFOp, arith::DivSIOp, arith::RemSIOp>(op);
-}
-
-/// Masks and indices are computed wherever they are used.
-static bool isFree(Value tile) {
-  return getElementTypeOrSelf(tile.getType()).isInteger();
-}
-
-/// A shape change that a loop nest follows by walking its input differently,
-/// with vectors still along the last dim.
-static bool isWalk(Operation *op) {
-  if (isa<tile::BroadcastOp, tile::SliceOp>(op))
-    return true;
-  if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
-    return differInUnitDims(shapeOf(reshape.getInput()),
-                            shapeOf(reshape.getResult()));
-  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
-    ArrayRef<int64_t> permutation = transpose.getPermutation();
-    return permutation.back() == int64_t(permutation.size()) - 1;
-  }
-  return false;
-}
-
-/// Whether the use reads memory and not element by element in a loop nest.
-static bool needsMemory(OpOperand &use) {
-  Operation *user = use.getOwner();
-  if (isa<tile::DotOp>(user))
-    return use.getOperandNumber() < 2;
-  if (auto transpose = dyn_cast<tile::TransposeOp>(user))
-    return transpose.getPermutation().size() == 2;
-  if (isa<tile::ReshapeOp>(user))
-    return !isWalk(user);
-  // Rows are moved one by one.
-  if (isa<tile::LoadRowsOp, tile::StoreRowsOp>(user))
-    return true;
-  return isa<tile::UnitLowerInverseOp, tensor::ExtractOp>(user);
-}
-
-static bool writesMemory(Operation *op) {
-  return isa<tile::StoreOp, tile::AccumulateOp, tile::StoreScalarOp,
-             tile::StoreRowsOp>(op);
-}
-
 Placement::Placement(tile::ProgramOp program, const LevelTraits &traits)
-    : program(program), traits(traits) {
-  number(program.getBlock());
-  chooseHomes();
+    : homes(program), traits(traits) {
   createStorages();
   collectHandovers();
   for (const Handover &handover : handovers)
     merge(handover);
   assignOffsets();
-}
-
-void Placement::number(Block &block) {
-  auto collect = [&](ValueRange values) {
-    for (Value value : values)
-      if (isTile(value))
-        tiles.push_back(value);
-  };
-  if (block.getParentOp() != program)
-    collect(block.getArguments());
-  for (Operation &op : block) {
-    begins[&op] = ops.size() + ends.size();
-    ops.push_back(&op);
-    for (Region &region : op.getRegions())
-      for (Block &inner : region)
-        number(inner);
-    ends[&op] = op.getNumRegions() == 0 ? begins[&op]
-                                        : Position(ops.size() + ends.size());
-    collect(op.getResults());
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Homes
-//===----------------------------------------------------------------------===//
-
-void Placement::chooseHomes() {
-  // From the last tile to the first: what becomes of a tile depends on its
-  // users.
-  for (Value tile : llvm::reverse(tiles))
-    homes[tile] = chooseHome(tile);
-  for (Operation *op : ops)
-    if (auto load = dyn_cast<tile::LoadOp>(op); load && mustCopyOut(load))
-      homes[load.getTile()] = Home::Buffer;
-}
-
-Home Placement::chooseHome(Value tile) {
-  Operation *op = tile.getDefiningOp();
-  if (!op)
-    return Home::Buffer;
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    if (!isa<SplatElementsAttr>(constant.getValue()))
-      return Home::Constant;
-  if (isa<arith::ConstantOp, tile::SplatOp, tile::IotaOp>(op))
-    return usersCanFuse(tile) ? Home::Fused : Home::Buffer;
-  if (isa<tile::LoadOp>(op))
-    return Home::InView;
-  if (isElementwise(op))
-    return chooseElementwiseHome(tile);
-  if (isa<tile::BroadcastOp, tile::SliceOp, tile::ReshapeOp, tile::TransposeOp>(
-          op))
-    return chooseShapeHome(op, op->getOperand(0));
-  return Home::Buffer;
-}
-
-bool Placement::usersCanFuse(Value tile) const {
-  return llvm::none_of(tile.getUses(), [&](OpOperand &use) {
-    if (needsMemory(use))
-      return true;
-    Operation *user = use.getOwner();
-    return isWalk(user) && homes.lookup(user->getResult(0)) == Home::Alias;
-  });
-}
-
-Home Placement::chooseElementwiseHome(Value tile) {
-  if (!usersCanFuse(tile))
-    return Home::Buffer;
-  if (isFree(tile))
-    return Home::Fused;
-  llvm::SetVector<Operation *> readers;
-  collectReaders(tile, readers);
-  if (readers.size() != 1)
-    return Home::Buffer;
-  // What a loop carries and an accumulator are computed in place instead.
-  Operation *reader = readers.front();
-  if (reader->getBlock() != tile.getParentBlock() ||
-      isa<scf::YieldOp, scf::ForOp, tile::DotOp>(reader))
-    return Home::Buffer;
-  if (isCostly(tile.getDefiningOp())) {
-    // Stretched, it would be computed again for every element.
-    SmallVector<Value> work{tile};
-    while (!work.empty()) {
-      for (Operation *user : work.pop_back_val().getUsers()) {
-        if (isa<tile::BroadcastOp>(user))
-          return Home::Buffer;
-        if (user != reader && user->getNumResults() == 1)
-          work.push_back(user->getResult(0));
-      }
-    }
-  }
-  return Home::Fused;
-}
-
-Home Placement::chooseShapeHome(Operation *op, Value input) {
-  Value result = op->getResult(0);
-  if (isWalk(op))
-    return usersCanFuse(result) ? Home::Fused : Home::Alias;
-  if (isa<tile::ReshapeOp>(op)) {
-    // Only rows without gaps can be read in another shape.
-    Operation *source = input.getDefiningOp();
-    bool gaps = source && (isWalk(source) || isa<tile::LoadOp>(source) ||
-                           (isa<tile::TransposeOp>(source) &&
-                            homes.lookup(input) == Home::Alias));
-    return gaps ? Home::Buffer : Home::Alias;
-  }
-  // A product reads a transposed matrix as it lies.
-  bool onlyProducts = llvm::all_of(result.getUses(), [](OpOperand &use) {
-    return isa<tile::DotOp>(use.getOwner()) && needsMemory(use);
-  });
-  return onlyProducts && shapeOf(result).size() == 2 ? Home::Alias
-                                                     : Home::Buffer;
-}
-
-void Placement::collectReaders(Value tile,
-                               llvm::SetVector<Operation *> &readers) const {
-  for (Operation *user : tile.getUsers()) {
-    bool through = user->getNumResults() == 1 && user->getNumRegions() == 0 &&
-                   isTile(user->getResult(0)) &&
-                   llvm::is_contained({Home::Fused, Home::Alias},
-                                      homes.lookup(user->getResult(0)));
-    if (through)
-      collectReaders(user->getResult(0), readers);
-    else
-      readers.insert(user);
-  }
-}
-
-/// Whether a loaded block has to be copied even if it lies inside its limits.
-bool Placement::mustCopyOut(tile::LoadOp load) const {
-  ArrayRef<int64_t> shape = shapeOf(load.getTile());
-  int64_t viewRank = cast<tile::ViewType>(load.getView().getType()).getRank();
-  if (load.getDims().back() != viewRank - 1 && shape.back() != 1)
-    return true;
-  llvm::SetVector<Operation *> readers;
-  collectReaders(load.getTile(), readers);
-  // Read again and again, the rows are better off side by side.
-  if (llvm::any_of(readers, [&](Operation *reader) {
-        return readPosition(reader, load.getTile()) != begins.lookup(reader);
-      }))
-    return true;
-  Position last = lastRead(load.getTile());
-  return llvm::any_of(ops, [&](Operation *op) {
-    Position position = begins.lookup(op);
-    if (!writesMemory(op) || position < begins.lookup(load) || position > last)
-      return false;
-    // Element for element it may go back to where it came from.
-    auto store = dyn_cast<tile::StoreOp>(op);
-    return !(store && position == last &&
-             store.getIndices() == load.getIndices() &&
-             store.getDims() == load.getDims() &&
-             readsInOrder(store.getTile(), load.getTile()));
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Lives
-//===----------------------------------------------------------------------===//
-
-Placement::Position Placement::readPosition(Operation *reader,
-                                            Value tile) const {
-  // A tile from outside a loop is read until the loop ends.
-  Position position = begins.lookup(reader);
-  for (Operation *op = reader; op->getBlock() != tile.getParentBlock();) {
-    op = op->getParentOp();
-    if (isa<scf::ForOp>(op))
-      position = ends.lookup(op);
-  }
-  return position;
-}
-
-Placement::Position Placement::lastRead(Value tile) const {
-  Operation *op = tile.getDefiningOp();
-  Position last = op ? ends.lookup(op)
-                     : begins.lookup(tile.getParentBlock()->getParentOp());
-  llvm::SetVector<Operation *> readers;
-  collectReaders(tile, readers);
-  for (Operation *reader : readers)
-    last = std::max(last, readPosition(reader, tile));
-  return last;
 }
 
 Placement::StorageId Placement::addStorage(int64_t bytes, Position first,
@@ -289,41 +38,41 @@ Placement::StorageId Placement::addStorage(int64_t bytes, Position first,
 }
 
 void Placement::createStorages() {
-  for (Value tile : tiles) {
-    Home home = homes.lookup(tile);
+  for (Value tile : homes.getTiles()) {
+    Home home = homes.of(tile);
     // Only a block that may be ragged needs memory beside its view.
     auto load = tile.getDefiningOp<tile::LoadOp>();
     bool inView = home == Home::InView && load.getLimits().empty();
     if ((home != Home::Buffer && home != Home::InView) || inView)
       continue;
-    Position last = lastRead(tile);
+    Position last = homes.lastRead(tile);
     Operation *op = tile.getDefiningOp();
     if (!op) {
       // Carried by a loop: read in the body, written again at its end.
       Operation *loop = tile.getParentBlock()->getParentOp();
       Operation *yield = tile.getParentBlock()->getTerminator();
-      StorageId id = addStorage(bytesOf(tile), begins.lookup(loop), last);
+      StorageId id = addStorage(bytesOf(tile), homes.beginOf(loop), last);
       storages[id].life.push_back(
-          {begins.lookup(yield), ends.lookup(loop), id});
+          {homes.beginOf(yield), homes.endOf(loop), id});
       storageOf[tile] = id;
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      StorageId id = addStorage(bytesOf(tile), ends.lookup(op), last);
+      StorageId id = addStorage(bytesOf(tile), homes.endOf(op), last);
       for (Region *region :
            {&branch.getThenRegion(), &branch.getElseRegion()}) {
-        Position yield = begins.lookup(region->front().getTerminator());
+        Position yield = homes.beginOf(region->front().getTerminator());
         storages[id].life.push_back({yield, yield, id});
       }
-      storages[id].life.back().last = ends.lookup(op);
+      storages[id].life.back().last = homes.endOf(op);
       storageOf[tile] = id;
     } else {
-      storageOf[tile] = addStorage(bytesOf(tile), ends.lookup(op), last);
+      storageOf[tile] = addStorage(bytesOf(tile), homes.endOf(op), last);
     }
   }
-  for (Operation *op : ops)
+  for (Operation *op : homes.getOps())
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
       int64_t depth = shapeOf(dot.getA())[dot.getTransposeA() ? 0 : 1];
-      workspaces[op] = addStorage(panelBytes(traits, depth), begins.lookup(op),
-                                  begins.lookup(op));
+      workspaces[op] = addStorage(panelBytes(traits, depth), homes.beginOf(op),
+                                  homes.beginOf(op));
     }
 }
 
@@ -335,40 +84,13 @@ Placement::StorageId Placement::find(StorageId id) const {
 
 bool Placement::sharesBuffer(Value a, Value b) const {
   auto first = storageOf.find(a), second = storageOf.find(b);
-  return homes.lookup(a) == Home::Buffer && homes.lookup(b) == Home::Buffer &&
+  return homes.of(a) == Home::Buffer && homes.of(b) == Home::Buffer &&
          first != storageOf.end() && second != storageOf.end() &&
          find(first->second) == find(second->second);
 }
 
-/// Whether an expression inside a nest reads the tile.
-bool Placement::reaches(Value from, Value tile) const {
-  if (from == tile)
-    return true;
-  Operation *source = from.getDefiningOp();
-  if (!source ||
-      !llvm::is_contained({Home::Fused, Home::Alias}, homes.lookup(from)))
-    return false;
-  return llvm::any_of(source->getOperands(), [&](Value operand) {
-    return isTile(operand) && reaches(operand, tile);
-  });
-}
-
-/// Whether each element of the expression reads no other element of the tile
-/// than that of the same index.
-bool Placement::readsInOrder(Value expression, Value tile) const {
-  if (expression == tile)
-    return true;
-  Operation *source = expression.getDefiningOp();
-  if (source && homes.lookup(expression) == Home::Fused &&
-      isElementwise(source))
-    return llvm::all_of(source->getOperands(), [&](Value operand) {
-      return !isTile(operand) || readsInOrder(operand, tile);
-    });
-  return !reaches(expression, tile);
-}
-
 void Placement::collectHandovers() {
-  for (Operation *op : ops) {
+  for (Operation *op : homes.getOps()) {
     collectInPlace(op);
     collectCarried(op);
   }
@@ -381,19 +103,18 @@ void Placement::collectHandovers() {
 }
 
 void Placement::collectInPlace(Operation *op) {
-  if (op->getNumResults() != 1 ||
-      homes.lookup(op->getResult(0)) != Home::Buffer)
+  if (op->getNumResults() != 1 || homes.of(op->getResult(0)) != Home::Buffer)
     return;
   Value result = op->getResult(0);
-  Position position = begins.lookup(op);
+  Position position = homes.beginOf(op);
   auto add = [&](Value from) {
-    if (homes.lookup(from) == Home::Buffer)
+    if (homes.of(from) == Home::Buffer)
       handovers.push_back({from, result, position});
   };
   if (auto dot = dyn_cast<tile::DotOp>(op)) {
     // The factors are read until the end.
-    if (!reaches(dot.getA(), dot.getAcc()) &&
-        !reaches(dot.getB(), dot.getAcc()))
+    if (!homes.reaches(dot.getA(), dot.getAcc()) &&
+        !homes.reaches(dot.getB(), dot.getAcc()))
       add(dot.getAcc());
     return;
   }
@@ -403,18 +124,18 @@ void Placement::collectInPlace(Operation *op) {
   while (!work.empty()) {
     Value value = work.pop_back_val();
     if (llvm::all_of(op->getOperands(), [&](Value operand) {
-          return !isTile(operand) || readsInOrder(operand, value);
+          return !isTile(operand) || homes.readsInOrder(operand, value);
         }))
       add(value);
     Operation *source = value.getDefiningOp();
-    if (source && homes.lookup(value) == Home::Fused)
+    if (source && homes.of(value) == Home::Fused)
       work.append(source->operand_begin(), source->operand_end());
   }
 }
 
 void Placement::collectCarried(Operation *op) {
   auto add = [&](Value from, Value to, Position position) {
-    if (homes.lookup(from) == Home::Buffer && homes.lookup(to) == Home::Buffer)
+    if (homes.of(from) == Home::Buffer && homes.of(to) == Home::Buffer)
       handovers.push_back({from, to, position});
   };
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -422,9 +143,9 @@ void Placement::collectCarried(Operation *op) {
     for (auto [init, carried, next, result] :
          llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(),
                          yield->getOperands(), loop.getResults())) {
-      add(carried, result, ends.lookup(op));
-      add(init, carried, begins.lookup(op));
-      add(next, carried, begins.lookup(yield));
+      add(carried, result, homes.endOf(op));
+      add(init, carried, homes.beginOf(op));
+      add(next, carried, homes.beginOf(yield));
     }
   } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
     for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
@@ -433,7 +154,7 @@ void Placement::collectCarried(Operation *op) {
       Operation *yield = region->front().getTerminator();
       for (auto [value, result] :
            llvm::zip_equal(yield->getOperands(), op->getResults()))
-        add(value, result, begins.lookup(yield));
+        add(value, result, homes.beginOf(yield));
     }
   }
 }

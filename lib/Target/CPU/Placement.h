@@ -1,4 +1,4 @@
-//===- Placement.h - which tiles get memory, and where -*- C++ -*-===//
+//===- Placement.h - where in scratch each tile lies -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,29 +8,13 @@
 #ifndef HYBRID_LIB_TARGET_CPU_PLACEMENT_H
 #define HYBRID_LIB_TARGET_CPU_PLACEMENT_H
 
+#include "Homes.h"
 #include "hybrid/Target/CPU/Level.h"
-#include "hybrid/Tile/TileOps.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace hybrid::cpu {
 
-/// What becomes of a tile.
-enum class Home : uint8_t {
-  /// Computed inside the loop nest of its consumer.
-  Fused,
-  /// Other strides over the memory of the tile it is made from.
-  Alias,
-  /// Read from the view it was loaded from when the block lies inside its
-  /// limits, and copied into its own buffer otherwise.
-  InView,
-  /// Data of the program.
-  Constant,
-  /// A buffer in scratch.
-  Buffer,
-};
-
-llvm::StringRef nameOf(Home home);
-
-/// Gives every tile of a program a home, and every buffer an offset in scratch.
+/// Gives every tile that has memory of its own an offset in scratch.
 /// Buffers whose lives do not overlap share memory; the result of an
 /// elementwise op, the result of a product and its accumulator, and what a loop
 /// carries take over the buffer of an operand that ends there.
@@ -38,7 +22,7 @@ class Placement {
 public:
   Placement(tile::ProgramOp program, const LevelTraits &traits);
 
-  Home homeOf(mlir::Value tile) const { return homes.lookup(tile); }
+  Home homeOf(mlir::Value tile) const { return homes.of(tile); }
   /// In bytes from the start of scratch; of a Buffer or an InView tile.
   int64_t offsetOf(mlir::Value tile) const;
   /// Whether two tiles are the same buffer.
@@ -48,7 +32,7 @@ public:
   int64_t getScratchBytes() const { return scratchBytes; }
 
 private:
-  using Position = int64_t;
+  using Position = Homes::Position;
   using StorageId = unsigned;
   struct Segment {
     Position first, last;
@@ -67,39 +51,17 @@ private:
     Position position;
   };
 
-  // Homes.
-  void number(mlir::Block &block);
-  void chooseHomes();
-  Home chooseHome(mlir::Value tile);
-  Home chooseElementwiseHome(mlir::Value tile);
-  Home chooseShapeHome(mlir::Operation *op, mlir::Value input);
-  bool usersCanFuse(mlir::Value tile) const;
-  /// The ops whose nests read the tile, seen through fused and alias tiles.
-  void collectReaders(mlir::Value tile,
-                      llvm::SetVector<mlir::Operation *> &readers) const;
-  bool mustCopyOut(tile::LoadOp load) const;
-
-  // Lives.
   void createStorages();
-  Position lastRead(mlir::Value tile) const;
-  Position readPosition(mlir::Operation *reader, mlir::Value tile) const;
   StorageId addStorage(int64_t bytes, Position first, Position last);
   StorageId find(StorageId id) const;
-  bool reaches(mlir::Value from, mlir::Value tile) const;
-  bool readsInOrder(mlir::Value expression, mlir::Value tile) const;
   void collectHandovers();
   void collectInPlace(mlir::Operation *op);
   void collectCarried(mlir::Operation *op);
   void merge(const Handover &handover);
   void assignOffsets();
 
-  tile::ProgramOp program;
+  Homes homes;
   LevelTraits traits;
-  llvm::DenseMap<mlir::Value, Home> homes;
-  /// In the order of the program, so that the layout is a function of it.
-  llvm::SmallVector<mlir::Value> tiles;
-  llvm::SmallVector<mlir::Operation *> ops;
-  llvm::DenseMap<mlir::Operation *, Position> begins, ends;
   llvm::DenseMap<mlir::Value, StorageId> storageOf;
   llvm::DenseMap<mlir::Operation *, StorageId> workspaces;
   llvm::SmallVector<Storage> storages;
@@ -110,19 +72,6 @@ private:
   mutable llvm::SmallVector<StorageId> parents;
   int64_t scratchBytes = 0;
 };
-
-/// Whether the op computes each element of its result from one element of each
-/// operand.
-bool isElementwise(mlir::Operation *op);
-
-/// Whether the value is a tile, and not a scalar or a view.
-inline bool isTile(mlir::Value value) {
-  return llvm::isa<mlir::RankedTensorType>(value.getType());
-}
-
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value tile) {
-  return llvm::cast<mlir::RankedTensorType>(tile.getType()).getShape();
-}
 
 } // namespace hybrid::cpu
 
