@@ -2,13 +2,15 @@
 
 import os
 import shutil
+import sys
 
-import lit.formats
+sys.path.append(os.path.join(config.hybrid_source_root, "test"))
+from processor_limit import LimitedShTest  # noqa: E402
 
 config.name = "hybridc"
-config.test_format = lit.formats.ShTest(execute_external=False)
+config.test_format = LimitedShTest(float(lit_config.params.get("seconds", 2)))
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "tools", "unit"]
+config.excludes = ["Inputs", "artefacts", "tools", "unit"]
 config.test_source_root = os.path.join(config.hybrid_source_root, "test")
 config.test_exec_root = os.path.join(config.hybrid_binary_root, "test")
 

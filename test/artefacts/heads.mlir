@@ -1,7 +1,5 @@
 // Head groups with different mixers in one layer, run in every way that must
 // agree.
-// RUN: hybridc %s -o %t.hbx --cpu-levels=x86-64-v3
-// RUN: check-artefact %t.hbx 70
 hybrid.model @heads vocab(64) width(64) layers(2) trained(64) {
   hybrid.heads total(4) {
     hybrid.softmax heads(2) head_dim(16) position(nope)

@@ -1,0 +1,41 @@
+// What hybrid-run says about an artefact and about weights, how fast it is, what a
+// run starts from, and what it refuses.
+// RUN: rm -rf %t && mkdir -p %t/older
+// RUN: hybridc %s -o %t/tiny.hbx --cpu-levels=x86-64-v3
+// RUN: hybrid-run train %t/tiny.hbx --text=%s --out=%t/run --length=32 --batch=4 --steps=3 -q
+
+// RUN: hybrid-run info %t/tiny.hbx --spec | FileCheck %s --check-prefix=INFO
+// INFO: model          tiny
+// INFO: code     x86-64-v3
+// INFO: hybrid.model @tiny
+// RUN: hybrid-run info %t/run/checkpoint.safetensors | FileCheck %s --check-prefix=WEIGHTS
+// WEIGHTS: moment1:embed.weight
+// RUN: hybrid-run bench %t/tiny.hbx --train --batch=2 --length=16 --prefill=20 --decode=10 --repeats=1 | FileCheck %s --check-prefix=BENCH
+// BENCH: training step, 2 x 16 {{.*}} tokens/s
+// BENCH: prefill of 20
+// BENCH: decode step at 10
+
+// Starting from weights says what differs: here those of a spec that was trained
+// on half the length.
+// RUN: sed 's/trained(64)/trained(32)/g' %t/run/checkpoint.safetensors > %t/older/checkpoint.safetensors
+// RUN: hybrid-run train %t/tiny.hbx --text=%s --out=%t/new --init-from=%t/older --length=32 --batch=4 \
+// RUN:   --steps=2 2>&1 | FileCheck %s --check-prefix=INIT
+// INIT: starts from {{.*}}/older; its spec and this one differ in:
+// INIT: {{^}}  - hybrid.model @tiny {{.*}} trained(32)
+// INIT: {{^}}  + hybrid.model @tiny {{.*}} trained(64)
+
+// Bad input: exit code 1, one line, and the way out.
+// RUN: not hybrid-run train %t/tiny.hbx --text=%s --out=%t/run --length=32 --batch=8 --steps=3 2>&1 | FileCheck %s --check-prefix=BATCH
+// BATCH: error: {{.*}}checkpoint.safetensors: the run in this folder has batch 4, now 8 is asked for; give the same or another folder
+// RUN: head -c 1000 %t/tiny.hbx > %t/cut.hbx
+// RUN: not hybrid-run info %t/cut.hbx 2>&1 | FileCheck %s --check-prefix=CUT
+// CUT: error: {{.*}}cut.hbx: artefact is cut or grown: it was written with {{[0-9]+}} bytes and has 1000
+// RUN: not hybrid-run generate %t/tiny.hbx --weights=%t/none --prompt=a 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: cannot open {{.*}}/none: No such file or directory
+// RUN: not hybrid-run generate %t/tiny.hbx --weights=%t/run --prompt=abc --bytes=9 --context=10 2>&1 | FileCheck %s --check-prefix=CONTEXT
+// CONTEXT: error: prompt and output have 12 bytes, the context 10; give a larger --context or fewer --bytes
+// RUN: not hybrid-run train %t/tiny.hbx --out=%t/x 2>&1 | FileCheck %s --check-prefix=USAGE
+// USAGE: error: --text is required
+hybrid.model @tiny vocab(256) width(32) layers(2) tied trained(64) {
+  hybrid.softmax heads(2) head_dim(16) position(nope)
+}
