@@ -15,7 +15,7 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Hybrid/NumberText.h"
-#include "llvm/ADT/StringExtras.h"
+#include "hybrid/Hybrid/WordSyntax.h"
 
 namespace hybrid {
 
@@ -24,30 +24,6 @@ mlir::ParseResult parseNumber(mlir::OpAsmParser &parser,
                               mlir::FloatAttr &number);
 void printNumber(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                  mlir::FloatAttr number);
-
-/// One word of an enumeration; another word is an error that lists them all.
-template <typename AttrT>
-mlir::ParseResult parseWord(mlir::OpAsmParser &parser, AttrT &attr) {
-  using Enum = decltype(attr.getValue());
-  llvm::SMLoc loc = parser.getCurrentLocation();
-  llvm::StringRef word;
-  if (parser.parseKeyword(&word))
-    return mlir::failure();
-  if (std::optional<Enum> value = symbolizeEnum<Enum>(word)) {
-    attr = AttrT::get(parser.getContext(), *value);
-    return mlir::success();
-  }
-  llvm::SmallVector<llvm::StringRef> words;
-  for (uint32_t i = 0; !stringifyEnum(static_cast<Enum>(i)).empty(); ++i)
-    words.push_back(stringifyEnum(static_cast<Enum>(i)));
-  return parser.emitError(loc)
-         << "unknown word '" << word << "' for " << AttrT::getMnemonic()
-         << "; write one of " << llvm::join(words, ", ");
-}
-template <typename AttrT>
-void printWord(mlir::OpAsmPrinter &printer, mlir::Operation *, AttrT attr) {
-  printer << stringifyEnum(attr.getValue());
-}
 
 /// nope | rope (, base = x)? (, dynamic_ntk = x)?
 mlir::ParseResult parsePosition(mlir::OpAsmParser &parser,

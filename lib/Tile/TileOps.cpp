@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "hybrid/Tile/TileOps.h"
+
+#include "hybrid/Hybrid/WordSyntax.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

@@ -594,3 +594,14 @@ tile.program @p()
   %d = "tile.concat"() <{dim = 0 : i64}> : () -> tensor<1xf32>
   tile.return
 }
+
+// -----
+
+tile.program @word(%x: !tile.view<16x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> ()> order [] {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<16x64xf32> -> tensor<16x64xf32>
+  // expected-error @+1 {{unknown word 'min' for reduce_kind; write one of sum, max}}
+  %m = tile.reduce min %a dim 1 : tensor<16x64xf32>
+  tile.return
+}

@@ -34,23 +34,28 @@ def HybridFuseRowwise : Pass<"hybrid-fuse-rowwise", "::mlir::ModuleOp"> {
 
     It changes no numbers.
 
-    Before:
+    Before, from `test/Fuse/fuse-rowwise.mlir`:
 
     ```mlir
-    %1 = hybrid.normalize rms %x epsilon 1.000000e-05 : tensor<?x64xf32>
-    %2 = hybrid.mul %1, %w : tensor<?x64xf32>, tensor<64xf32>
-    %3 = hybrid.product %2, %p transpose_b : ...
+    func.func @chain(%x: !x, %y: !x, %w: tensor<8xf32>) -> (!x, !x) attributes {hybrid.entry = "e"} {
+      %0 = hybrid.add %x, %y : !x, !x
+      %1 = hybrid.normalize rms %0 epsilon 1.000000e-05 : !x
+      %2 = hybrid.mul %1, %w : !x, tensor<8xf32>
+      return %0, %2 : !x, !x
+    }
     ```
 
     After:
 
     ```mlir
-    %2 = hybrid.rowwise (%a = %x : tensor<?x64xf32>, %b = %w : tensor<64xf32>) -> tensor<?x64xf32> {
-      %4 = hybrid.normalize rms %a epsilon 1.000000e-05 : tensor<?x64xf32>
-      %5 = hybrid.mul %4, %b : tensor<?x64xf32>, tensor<64xf32>
-      hybrid.yield %5 : tensor<?x64xf32>
+    %0:2 = hybrid.rowwise (%a = %x : tensor<?x8xf32>, %b = %y : tensor<?x8xf32>, %c = %w : tensor<8xf32>)
+        -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+      %1 = hybrid.add %a, %b : tensor<?x8xf32>, tensor<?x8xf32>
+      %2 = hybrid.normalize rms %1 epsilon 1.000000e-05 : tensor<?x8xf32>
+      %3 = hybrid.mul %2, %c : tensor<?x8xf32>, tensor<8xf32>
+      hybrid.yield %1, %3 : tensor<?x8xf32>, tensor<?x8xf32>
     }
-    %3 = hybrid.product %2, %p transpose_b : ...
+    return %0#0, %0#1 : tensor<?x8xf32>, tensor<?x8xf32>
     ```
   }];
   let statistics = [

@@ -27,12 +27,13 @@ def HybridBuildGraph : Pass<"hybrid-build-graph", "::mlir::ModuleOp"> {
     (`hybrid/Graph/ModelTables.h`). The location of an operation is its place in
     the model, `layers.3.mixer.q_proj`, around its place in the spec.
 
-    Before:
+    Before, from `test/Graph/build-graph.mlir`:
 
     ```mlir
     hybrid.stack @m vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0.02) {
       hybrid.layer 0 {
         hybrid.softmax heads(2) kv_heads(2) head_dim(32) position(nope)
+        hybrid.mlp swiglu(128)
       }
     }
     ```
@@ -40,10 +41,11 @@ def HybridBuildGraph : Pass<"hybrid-build-graph", "::mlir::ModuleOp"> {
     After (the attention of `loss`):
 
     ```mlir
-    %7 = hybrid.product %5, %arg2 transpose_b : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
-    %8 = hybrid.reshape %7 : tensor<?x64xf32> -> tensor<?x2x32xf32>
+    %3 = hybrid.product %2, %arg2 transpose_b : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
+    %4 = hybrid.reshape %3 : tensor<?x64xf32> -> tensor<?x2x32xf32>
     ...
-    %o, %log_sum_exp = hybrid.attention %8, %10, %12, %arg11 scale 0.17677669529663687 windows [0, 0] sinks [0, 0] : ...
+    %o, %log_sum_exp = hybrid.attention %4, %6, %8, %arg15 scale 0.17677669529663687 windows [0, 0] sinks [0, 0] : ...
+    %9 = hybrid.reshape %o : tensor<?x2x32xf32> -> tensor<?x64xf32>
     ```
   }];
   let statistics = [
@@ -78,23 +80,23 @@ def HybridMergeAttention : Pass<"hybrid-merge-attention", "::mlir::ModuleOp"> {
 
     It changes no numbers.
 
-    Before:
+    Before, from `test/Graph/merge-attention.mlir`:
 
     ```mlir
-    %o0, %lse0 = hybrid.attention %q0, %k0, %v0, %segments scale 0.25 windows [0] sinks [0] : ...
-    %0 = hybrid.reshape %o0 : tensor<?x1x16xf32> -> tensor<?x16xf32>
-    %o1, %lse1 = hybrid.attention %q1, %k1, %v1, %segments scale 0.25 windows [8] sinks [2] : ...
-    %1 = hybrid.reshape %o1 : tensor<?x1x16xf32> -> tensor<?x16xf32>
-    %2 = hybrid.concat %0, %1 dim 1 : (tensor<?x16xf32>, tensor<?x16xf32>) -> tensor<?x32xf32>
+    %o0, %l0 = hybrid.attention %q0, %kv0, %kv0, %s scale 0.5 windows [0, 0] sinks [0, 0] : ...
+    %0 = hybrid.reshape %o0 : ...
+    %o1, %l1 = hybrid.attention %q1, %kv1, %kv1, %s scale 0.5 windows [3, 3, 3, 3] sinks [1, 1, 1, 1] : ...
+    %1 = hybrid.reshape %o1 : ...
+    %2 = hybrid.concat %0, %1 dim 1 : (tensor<?x8xf32>, tensor<?x16xf32>) -> tensor<?x24xf32>
     ```
 
     After:
 
     ```mlir
-    %q = hybrid.concat %q0, %q1 dim 1 : (tensor<?x1x16xf32>, tensor<?x1x16xf32>) -> tensor<?x2x16xf32>
+    %q = hybrid.concat %q0, %q1 dim 1 : (tensor<?x2x4xf32>, tensor<?x4x4xf32>) -> tensor<?x6x4xf32>
     ...
-    %o, %lse = hybrid.attention %q, %k, %v, %segments scale 0.25 windows [0, 8] sinks [0, 2] : ...
-    %2 = hybrid.reshape %o : tensor<?x2x16xf32> -> tensor<?x32xf32>
+    %o, %l = hybrid.attention %q, %k, %v, %s scale 5.000000e-01 windows [0, 0, 3, 3, 3, 3] sinks [0, 0, 1, 1, 1, 1] : ...
+    %2 = hybrid.reshape %o : tensor<?x6x4xf32> -> tensor<?x24xf32>
     ```
   }];
   let statistics = [

@@ -30,9 +30,12 @@ def Hybrid_DispatchOp : Hybrid_Op<"dispatch",
     A tied input must not be read after the dispatch; phase `plan` refuses a
     function where it is. Results that nothing reads are workspaces.
 
+    Example, from `test/Hybrid/Dispatch/ops.mlir`:
+
     ```mlir
     %c = hybrid.dispatch @product(%a, %b)
         : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+
     %w1 = hybrid.dispatch @weight_gradient(%dy, %x, %w0) ties = [0, 2]
         : (tensor<?x32xf32>, tensor<?x64xf32>, tensor<32x64xf32>)
           -> tensor<32x64xf32>
@@ -62,9 +65,12 @@ def Hybrid_AlternativesOp : Hybrid_Op<"alternatives",
     segments, longest, slots, context, depth), so that it can be tested on the
     host before anything runs. Every region yields the same types.
 
+    Example, from `test/Hybrid/Dispatch/ops.mlir`:
+
     ```mlir
     #few = affine_set<()[tokens, segments, longest, slots, context, depth]
                       : (4 - tokens >= 0)>
+
     %c = hybrid.alternatives [#few] -> tensor<?x32xf32> {
       %0 = hybrid.dispatch @product_rows(%a, %b)
           : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
@@ -88,6 +94,8 @@ def Hybrid_YieldOp : Hybrid_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let description = [{
     Gives the operands to the op around the region: the algorithms of
     `hybrid.alternatives`, the body of `hybrid.rowwise`.
+
+    Example, from `test/Hybrid/Dispatch/ops.mlir`:
 
     ```mlir
     hybrid.yield %0 : tensor<?x32xf32>

@@ -12,6 +12,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/TensorEncoding.td"
 include "hybrid/Hybrid/HybridDialect.td"
+include "hybrid/Hybrid/SpecAttrs.td"
 
 class Graph_Encoding<string name, string attrMnemonic>
     : AttrDef<Hybrid_Dialect, name, [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
@@ -31,6 +32,9 @@ def Hybrid_SlotsAttr : Graph_Encoding<"Slots", "slots"> {
     In a cache, `tensor<?x4x?x64xf32, #hybrid.slots<rows = affine_map<...>>>`,
     `rows` gives the second dynamic size as an expression of the symbols
     `()[tokens, segments, longest, slots, context, depth]`.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+    `tensor<?x2x?x64xf32, #hybrid.slots<rows = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s4)>>>`
   }];
   let parameters = (ins OptionalParameter<"::mlir::AffineMapAttr">:$rows);
   let assemblyFormat = "(`<` `rows` `=` $rows^ `>`)?";
@@ -39,14 +43,20 @@ def Hybrid_SlotsAttr : Graph_Encoding<"Slots", "slots"> {
 
 def Hybrid_PerSegmentAttr : Graph_Encoding<"PerSegment", "per_segment"> {
   let summary = "a tensor whose leading size is the number of segments";
+  let description = [{
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+    `tensor<?x64xf32, #hybrid.per_segment>`
+  }];
 }
 
 def Hybrid_SizedAttr : Graph_Encoding<"Sized", "sized"> {
   let summary = "a tensor whose dynamic sizes are expressions of the symbols";
   let description = [{
     The encoding of workspaces that pass between dispatches, such as partial
-    results per chunk. The map has one result per dynamic dimension:
-    `tensor<?x64x64xf32, #hybrid.sized<affine_map<()[s0, s1, s2, s3, s4, s5] -> (s0 floordiv 64 + s1)>>>`.
+    results per chunk. The map has one result per dynamic dimension.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+    `tensor<?x8x8xf32, #hybrid.sized<affine_map<()[s0, s1, s2, s3, s4, s5] -> (s0 floordiv 64 + s1)>>>`
   }];
   let parameters = (ins "::mlir::AffineMapAttr":$sizes);
   let assemblyFormat = "`<` $sizes `>`";
@@ -57,18 +67,24 @@ def Hybrid_SizedAttr : Graph_Encoding<"Sized", "sized"> {
 // Enumerations
 //===----------------------------------------------------------------------===//
 
-class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases>
-    : I32EnumAttr<name, summary, cases> {
-  let cppNamespace = "::hybrid";
-  let genSpecializedAttr = 0;
+def Hybrid_NormKind : Hybrid_Word<"NormKind", "what a row is divided by",
+    ["rms", "l2"]>;
+def Hybrid_NormKindAttr : Hybrid_WordAttr<Hybrid_NormKind, "norm_kind"> {
+  let description = [{
+    `rms`: the root of the mean square; `l2`: the root of the sum of squares.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`: `hybrid.normalize rms %x`
+  }];
 }
 
-def Hybrid_NormKind : Graph_Enum<"NormKind", "what a row is divided by",
-    [I32EnumAttrCase<"rms", 0>, I32EnumAttrCase<"l2", 1>]>;
-def Hybrid_NormKindAttr : EnumAttr<Hybrid_Dialect, Hybrid_NormKind, "norm_kind">;
+def Hybrid_UpdateRule : Hybrid_Word<"UpdateRule", "how a recurrence writes to its state",
+    ["additive", "delta"]>;
+def Hybrid_UpdateRuleAttr : Hybrid_WordAttr<Hybrid_UpdateRule, "update_rule"> {
+  let description = [{
+    `additive` adds k vᵀ; `delta` first takes away what the state holds under k.
 
-def Hybrid_UpdateRule : Graph_Enum<"UpdateRule", "how a recurrence writes to its state",
-    [I32EnumAttrCase<"additive", 0>, I32EnumAttrCase<"delta", 1>]>;
-def Hybrid_UpdateRuleAttr : EnumAttr<Hybrid_Dialect, Hybrid_UpdateRule, "update_rule">;
+    Example, from `test/Hybrid/stack-ops.mlir`: `update(delta)`
+  }];
+}
 
 #endif // HYBRID_HYBRID_GRAPH_ATTRS_TD

@@ -28,9 +28,12 @@ def Hybrid_ShortConvOp : Graph_InferredDifferentiableOp<"short_conv"> {
     | weight | `[channels, kernel]` |
     | state | `[slots, kernel - 1, channels]` |
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
     %y = hybrid.short_conv %x, %w, %segments : (tensor<?x64xf32>, tensor<64x4xf32>, !hybrid.segments) -> tensor<?x64xf32>
-    %y2, %s2 = hybrid.short_conv %x, %w, %segments state(%s) : (tensor<?x64xf32>, tensor<64x4xf32>, !hybrid.segments, tensor<?x3x64xf32, #hybrid.slots>) -> (tensor<?x64xf32>, tensor<?x3x64xf32, #hybrid.slots>)
+
+    %y, %s2 = hybrid.short_conv %x, %w, %segments state(%s) : (tensor<?x64xf32>, tensor<64x4xf32>, !hybrid.segments, tensor<?x3x64xf32, #hybrid.slots>) -> (tensor<?x64xf32>, tensor<?x3x64xf32, #hybrid.slots>)
     ```
   }];
   let arguments = (ins Graph_Rows:$x, Graph_Weight:$weight, Hybrid_Segments:$segments,
@@ -47,6 +50,8 @@ def Hybrid_ShortConvGradOp : Graph_InferredOp<"short_conv_grad"> {
   let description = [{
     dx_t[c] = Σ_i w[c, i] · dy_{t+K-1-i}[c] inside the segment;
     dw[c, i] = Σ_t dy_t[c] · x_{t-K+1+i}[c], summed in token order.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
 
     ```mlir
     %dx, %dw = hybrid.short_conv_grad %x, %w, %segments, %dy : (tensor<?x64xf32>, tensor<64x4xf32>, !hybrid.segments, tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<64x4xf32>)
@@ -82,9 +87,11 @@ def Hybrid_AttentionOp : Graph_InferredDifferentiableOp<"attention"> {
     | o | `[tokens, heads, value_dim]` |
     | log_sum_exp | `[tokens, heads]` |
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %o, %lse = hybrid.attention %q, %k, %v, %segments scale 1.250000e-01 windows [0, 128] sinks [0, 4]
-        : (tensor<?x2x64xf32>, tensor<?x1x64xf32>, tensor<?x1x64xf32>, !hybrid.segments) -> (tensor<?x2x64xf32>, tensor<?x2xf32>)
+    %o, %lse = hybrid.attention %q, %k, %v, %segments scale 1.250000e-01 windows [0, 128, 128, 64] sinks [0, 4, 4, 0]
+        : (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, !hybrid.segments) -> (tensor<?x4x32xf32>, tensor<?x4xf32>)
     ```
   }];
   let arguments = (ins Graph_Heads:$q, Graph_Heads:$k, Graph_Heads:$v, Hybrid_Segments:$segments,
@@ -112,9 +119,12 @@ def Hybrid_AttentionGradOp : Graph_InferredOp<"attention_grad"> {
     dk_j = scale Σ_t dA_tj q_t, dv_j = Σ_t P_tj do_t. dk and dv sum over the
     query heads of their group.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %dq, %dk, %dv = hybrid.attention_grad %q, %k, %v, %o, %lse, %do, %segments scale 1.250000e-01 windows [0, 128] sinks [0, 4]
-        : (tensor<?x2x64xf32>, tensor<?x1x64xf32>, tensor<?x1x64xf32>, tensor<?x2x64xf32>, tensor<?x2xf32>, tensor<?x2x64xf32>, !hybrid.segments) -> (tensor<?x2x64xf32>, tensor<?x1x64xf32>, tensor<?x1x64xf32>)
+    %dq, %dk, %dv = hybrid.attention_grad %q, %k, %v, %o, %lse, %do, %segments scale 1.250000e-01 windows [0, 128, 128, 64] sinks [0, 4, 4, 0]
+        : (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<?x4x32xf32>, tensor<?x4xf32>, tensor<?x4x32xf32>, !hybrid.segments)
+        -> (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>)
     ```
   }];
   let arguments = (ins Graph_Heads:$q, Graph_Heads:$k, Graph_Heads:$v, Graph_Heads:$o,
@@ -148,9 +158,12 @@ def Hybrid_AttentionCachedOp : Graph_InferredOp<"attention_cached"> {
     | k, v | `[tokens, kv_heads, dim]`, `[tokens, kv_heads, value_dim]` |
     | k_cache, v_cache | `[slots, kv_heads, rows, dim]`, `[slots, kv_heads, rows, value_dim]` |
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %o, %kc2, %vc2 = hybrid.attention_cached %q, %k, %v, %kc, %vc, %segments scale 1.250000e-01 windows [0] sinks [0]
-        : (tensor<?x1x64xf32>, tensor<?x1x64xf32>, tensor<?x1x64xf32>, !cache, !cache, !hybrid.segments) -> (tensor<?x1x64xf32>, !cache, !cache)
+    %o, %kc2, %vc2 = hybrid.attention_cached %q, %k, %v, %kc, %vc, %segments scale 1.250000e-01 windows [0, 128, 128, 64] sinks [0, 4, 4, 0]
+        : (tensor<?x4x64xf32>, tensor<?x2x64xf32>, tensor<?x2x32xf32>, tensor<?x2x?x64xf32, #hybrid.slots<rows = #context>>, tensor<?x2x?x32xf32, #hybrid.slots<rows = #context>>, !hybrid.segments)
+        -> (tensor<?x4x32xf32>, tensor<?x2x?x64xf32, #hybrid.slots<rows = #context>>, tensor<?x2x?x32xf32, #hybrid.slots<rows = #context>>)
     ```
   }];
   let arguments = (ins Graph_Heads:$q, Graph_Heads:$k, Graph_Heads:$v, Graph_Cache:$k_cache,
@@ -199,6 +212,8 @@ def Hybrid_RecurrenceOp
     | beta | `[tokens, heads]` |
     | initial, final | `[slots, heads, K, V]`, with a window `[slots, W/S, heads, K, V]` |
     | o | `[tokens, heads, V]` |
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
 
     ```mlir
     %o = hybrid.recurrence delta %q, %k, %v, %segments decay(%g) beta(%b) scale 1.250000e-01
@@ -250,10 +265,12 @@ def Hybrid_RecurrenceGradOp
     Results are dq, dk, dv, then ddecay, dbeta, dinitial for each of decay, beta,
     initial that is present.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %dq, %dk, %dv, %dg, %db = hybrid.recurrence_grad delta %q, %k, %v, %segments, %do decay(%g) beta(%b) scale 1.250000e-01
-        : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x32xf32>, !hybrid.segments, tensor<?x4x32xf32>, tensor<?x4x1xf32>, tensor<?x4xf32>)
-        -> (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x32xf32>, tensor<?x4x1xf32>, tensor<?x4xf32>)
+    %dq, %dk, %dv, %optional:3 = hybrid.recurrence_grad delta %q, %k, %v, %segments, %do decay(%g) beta(%b) initial(%s) dfinal(%ds) scale 1.250000e-01
+        : (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x32xf32>, !hybrid.segments, tensor<?x4x32xf32>, tensor<?x4x1xf32>, tensor<?x4xf32>, tensor<?x4x64x32xf32, #hybrid.slots>, tensor<?x4x64x32xf32, #hybrid.slots>)
+        -> (tensor<?x4x64xf32>, tensor<?x4x64xf32>, tensor<?x4x32xf32>, tensor<?x4x1xf32>, tensor<?x4xf32>, tensor<?x4x64x32xf32, #hybrid.slots>)
     ```
   }];
   let arguments = (ins Hybrid_UpdateRuleAttr:$update, Graph_Heads:$q, Graph_Heads:$k,

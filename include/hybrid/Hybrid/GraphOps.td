@@ -20,6 +20,8 @@ def Hybrid_EmbedOp : Graph_InferredDifferentiableOp<"embed"> {
   let description = [{
     y_t = table[ids_t].
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
     %x = hybrid.embed %ids, %table : (tensor<?xi32>, tensor<256x64xf32>) -> tensor<?x64xf32>
     ```
@@ -33,6 +35,8 @@ def Hybrid_EmbedGradOp : Graph_Op<"embed_grad"> {
   let summary = "adjoint of embed";
   let description = [{
     dtable[n] = Σ over the tokens with ids_t = n of dy_t, in token order.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
 
     ```mlir
     %dtable = hybrid.embed_grad %ids, %dy : (tensor<?xi32>, tensor<?x64xf32>) -> tensor<256x64xf32>
@@ -52,9 +56,12 @@ def Hybrid_ProductOp : Graph_InferredDifferentiableOp<"product"> {
     `product %dy, %w` and `product %dy, %x transpose_a`, summed in token order.
     Accumulated in f32.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %y = hybrid.product %x, %w transpose_b : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
-    %dw = hybrid.product %y, %x transpose_a : (tensor<?x32xf32>, tensor<?x64xf32>) -> tensor<32x64xf32>
+    %y = hybrid.product %x, %w transpose_b : (tensor<?x64xf32>, tensor<256x64xf32>) -> tensor<?x256xf32>
+
+    %dw = hybrid.product %dy, %x transpose_a : (tensor<?x256xf32>, tensor<?x64xf32>) -> tensor<256x64xf32>
     ```
   }];
   let arguments = (ins Graph_TensorOfRank<F32, 2, "[rows, columns]">:$a,
@@ -78,6 +85,8 @@ def Hybrid_CrossEntropyOp : Graph_InferredDifferentiableOp<"cross_entropy"> {
     where the label is -100. Weights are 1 when the caller of the artefact gives
     none; no gradient flows to them.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
     %loss = hybrid.cross_entropy %logits, %labels, %weights : (tensor<?x256xf32>, tensor<?xi32>, tensor<?xf32>) -> tensor<?xf32>
     ```
@@ -96,6 +105,8 @@ def Hybrid_CrossEntropyGradOp
     dlogits_t = dloss_t · weights_t · (softmax(logits_t) - onehot(labels_t)), and
     0 where the label is -100. dloss is 1 when absent.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
     %dlogits = hybrid.cross_entropy_grad %logits, %labels, %weights : (tensor<?x256xf32>, tensor<?xi32>, tensor<?xf32>) -> tensor<?x256xf32>
     ```
@@ -113,6 +124,8 @@ def Hybrid_LastRowsOp : Graph_InferredOp<"last_rows"> {
   let summary = "the last row of each segment";
   let description = [{
     y_s = x_{end_s - 1}; a row of zeros for an empty segment.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
 
     ```mlir
     %y = hybrid.last_rows %x, %segments : (tensor<?x64xf32>, !hybrid.segments) -> tensor<?x64xf32, #hybrid.per_segment>
@@ -137,11 +150,14 @@ def Hybrid_RowwiseOp
     row (`RowwiseOpInterface`), so one kernel loads each operand once and stores
     each result once. Made by `hybrid-fuse-rowwise`.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.rowwise (%a = %x : tensor<?x64xf32>, %w = %weight : tensor<64xf32>) -> tensor<?x64xf32> {
-      %n = hybrid.normalize rms %a epsilon 1.000000e-06 : tensor<?x64xf32>
-      %m = hybrid.mul %n, %w : tensor<?x64xf32>, tensor<64xf32>
-      hybrid.yield %m : tensor<?x64xf32>
+    %0:2 = hybrid.rowwise (%a = %x : tensor<?x64xf32>, %b = %w : tensor<64xf32>)
+        -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+      %n = hybrid.normalize rms %a epsilon 1.000000e-05 : tensor<?x64xf32>
+      %m = hybrid.mul %n, %b : tensor<?x64xf32>, tensor<64xf32>
+      hybrid.yield %n, %m : tensor<?x64xf32>, tensor<?x64xf32>
     }
     ```
   }];

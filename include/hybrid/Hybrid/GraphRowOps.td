@@ -33,8 +33,10 @@ def Hybrid_AddOp : Graph_BinaryOp<"add"> {
   let summary = "a + b";
   let description = broadcast # [{
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.add %x, %bias : tensor<?x8x4xf32>, tensor<4xf32>
+    %1 = hybrid.add %x, %per_head : tensor<?x4x64xf32>, tensor<?x4x1xf32>
     ```
   }];
 }
@@ -43,8 +45,10 @@ def Hybrid_SubOp : Graph_BinaryOp<"sub"> {
   let summary = "a - b";
   let description = broadcast # [{
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %2 = hybrid.sub %x, %y : tensor<?x8x4xf32>, tensor<?x8x4xf32>
+    %1 = hybrid.sub %x, %y : tensor<?x4x64xf32>, tensor<?x4x64xf32>
     ```
   }];
 }
@@ -53,15 +57,24 @@ def Hybrid_MulOp : Graph_BinaryOp<"mul"> {
   let summary = "a * b";
   let description = broadcast # [{
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %3 = hybrid.mul %x, %per_head : tensor<?x8x4xf32>, tensor<?x8x1xf32>
+    %1 = hybrid.mul %x, %weight : tensor<?x4x64xf32>, tensor<64xf32>
     ```
   }];
 }
 
-class Graph_UnaryOp<string mnemonic, string equation>
+class Graph_UnaryOp<string mnemonic, string equation, string computation = "">
     : Graph_DifferentiableOp<mnemonic, [Hybrid_RowwiseOpInterface, SameOperandsAndResultType]> {
   let summary = equation;
+  let description = computation # [{
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
+    ```mlir
+    %y = hybrid.}] # mnemonic # [{ %x : tensor<?x4x64xf32>
+    ```
+  }];
   let arguments = (ins Graph_Tensor:$x);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x)";
@@ -69,18 +82,16 @@ class Graph_UnaryOp<string mnemonic, string equation>
 
 def Hybrid_SiluOp : Graph_UnaryOp<"silu", "x · σ(x)">;
 def Hybrid_SigmoidOp : Graph_UnaryOp<"sigmoid", "σ(x) = 1 / (1 + exp(-x))">;
-def Hybrid_LogSigmoidOp : Graph_UnaryOp<"log_sigmoid", "ln σ(x)"> {
-  let description = [{
+def Hybrid_LogSigmoidOp : Graph_UnaryOp<"log_sigmoid", "ln σ(x)", [{
     Computed as min(x, 0) - ln(1 + exp(-|x|)), so that no exponential of a
     positive number is formed.
-  }];
-}
-def Hybrid_SoftplusOp : Graph_UnaryOp<"softplus", "ln(1 + exp(x))"> {
-  let description = [{
+
+}]>;
+def Hybrid_SoftplusOp : Graph_UnaryOp<"softplus", "ln(1 + exp(x))", [{
     Computed as max(x, 0) + ln(1 + exp(-|x|)), so that no exponential of a
     positive number is formed.
-  }];
-}
+
+}]>;
 def Hybrid_ExpOp : Graph_UnaryOp<"exp", "exp(x)">;
 def Hybrid_NegOp : Graph_UnaryOp<"neg", "-x">;
 
@@ -88,8 +99,10 @@ def Hybrid_ScaleOp
     : Graph_DifferentiableOp<"scale", [Hybrid_RowwiseOpInterface, SameOperandsAndResultType]> {
   let summary = "x times a constant";
   let description = [{
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.scale %x by 6.250000e-02 : tensor<?x64xf32>
+    %1 = hybrid.scale %x by 6.250000e-02 : tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x, F64Attr:$factor);
@@ -100,6 +113,13 @@ def Hybrid_ScaleOp
 class Graph_UnaryGradOp<string mnemonic, string first, string equation>
     : Graph_Op<mnemonic, [Hybrid_RowwiseOpInterface, SameOperandsAndResultType]> {
   let summary = "dx = " # equation;
+  let description = [{
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
+    ```mlir
+    %dx = hybrid.}] # mnemonic # " %" # first # [{, %dy : tensor<?x4x64xf32>
+    ```
+  }];
   let arguments = !con(!dag(ins, [Graph_Tensor], [first]), (ins Graph_Tensor:$dy));
   let results = (outs Graph_Tensor:$dx);
   let assemblyFormat = "$" # first # " `,` $dy attr-dict `:` type($dy)";
@@ -115,8 +135,10 @@ def Hybrid_FillOp : Graph_Op<"fill", [Hybrid_RowwiseOpInterface]> {
   let description = [{
     The dynamic sizes come from the symbols, as for every graph tensor.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.fill 1.000000e+00 : tensor<?xf32>
+    %1 = hybrid.fill 1.000000e+00 : tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins F64Attr:$value);
@@ -137,8 +159,10 @@ def Hybrid_NormalizeOp
     head. epsilon stands inside the root: the gradient of a zero row is finite.
     Weights are a `hybrid.mul`.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.normalize rms %x epsilon 1.000000e-06 : tensor<?x64xf32>
+    %1 = hybrid.normalize rms %x epsilon 1.000000e-06 : tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins Hybrid_NormKindAttr:$kind, Graph_Tensor:$x, F64Attr:$epsilon);
@@ -154,8 +178,10 @@ def Hybrid_NormalizeGradOp
     With r the inverse size and y = x · r: rms dx = r (dy - y · mean(y · dy));
     l2 dx = r (dy - y · Σ(y · dy)).
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %2 = hybrid.normalize_grad rms %x, %dy epsilon 1.000000e-06 : tensor<?x64xf32>
+    %dx = hybrid.normalize_grad l2 %x, %dy epsilon 1.000000e-06 : tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins Hybrid_NormKindAttr:$kind, Graph_Tensor:$x, Graph_Tensor:$dy,
@@ -183,9 +209,11 @@ def Hybrid_RotaryOp
     it a cached key keeps the base of the call it was rotated in, as in other
     libraries, so that there splitting a call changes values.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.rotary %x, %segments base 1.000000e+04 dim 32 : tensor<?x8x64xf32>
-    %2 = hybrid.rotary %x, %segments base 1.000000e+04 dim 64 ntk 2.000000e+00 original 2048 inverse : tensor<?x8x64xf32>
+    %1 = hybrid.rotary %x, %segments base 1.000000e+04 dim 32 : tensor<?x4x64xf32>
+    %2 = hybrid.rotary %1, %segments base 1.000000e+04 dim 64 ntk 2.000000e+00 original 2048 inverse : tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins Graph_Heads:$x, Hybrid_Segments:$segments, F64Attr:$base,
@@ -208,8 +236,10 @@ def Hybrid_LogNScaleOp
     Applied to queries it multiplies their logits; rows up to the trained length
     stay as they are. Linear in x, so it is its own adjoint.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.log_n_scale %q, %segments trained 4096 : tensor<?x8x64xf32>
+    %1 = hybrid.log_n_scale %q, %segments trained 4096 : tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x, Hybrid_Segments:$segments, I64Attr:$trained);
@@ -229,8 +259,10 @@ def Hybrid_ReduceTokensOp : Graph_Op<"reduce_tokens"> {
     it is summed. The gradient of a parameter that a `hybrid.add` or
     `hybrid.mul` broadcast over tokens, or over tokens and heads.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.reduce_tokens %x : tensor<?x8x64xf32> -> tensor<64xf32>
+    %1 = hybrid.reduce_tokens %x : tensor<?x4x64xf32> -> tensor<64xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x);
@@ -242,8 +274,10 @@ def Hybrid_ReduceTokensOp : Graph_Op<"reduce_tokens"> {
 def Hybrid_ReduceDimOp : Graph_InferredOp<"reduce_dim", [Hybrid_RowwiseOpInterface]> {
   let summary = "sum over the last dimension, which becomes 1";
   let description = [{
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.reduce_dim %x : tensor<?x8x64xf32> -> tensor<?x8x1xf32>
+    %1 = hybrid.reduce_dim %x : tensor<?x4x64xf32> -> tensor<?x4x1xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x);
@@ -259,8 +293,10 @@ def Hybrid_ReshapeOp
     A dynamic dimension stays the leading one; the static sizes after it have the
     same product.
 
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.reshape %x : tensor<?x512xf32> -> tensor<?x8x64xf32>
+    %1 = hybrid.reshape %x : tensor<?x256xf32> -> tensor<?x4x64xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x);
@@ -274,8 +310,10 @@ def Hybrid_SliceOp
           [DeclareOpInterfaceMethods<Hybrid_RowwiseOpInterface, ["isRowwise"]>]> {
   let summary = "`size` indices of one static dimension from `offset` on";
   let description = [{
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
     ```mlir
-    %1 = hybrid.slice %x dim 1 from 64 size 32 : tensor<?x96xf32> -> tensor<?x32xf32>
+    %1 = hybrid.slice %x dim 1 from 1 size 2 : tensor<?x4x64xf32> -> tensor<?x2x64xf32>
     ```
   }];
   let arguments = (ins Graph_Tensor:$x, I64Attr:$dim, I64Attr:$offset, I64Attr:$size);
@@ -291,6 +329,8 @@ def Hybrid_ConcatOp
   let summary = "operands one after another along one static dimension";
   let description = [{
     The plan lets the producers write into the result where it can.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
 
     ```mlir
     %1 = hybrid.concat %a, %b dim 1 : (tensor<?x4x64xf32>, tensor<?x2x64xf32>) -> tensor<?x6x64xf32>

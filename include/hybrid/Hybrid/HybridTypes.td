@@ -18,6 +18,8 @@ def Hybrid_Segments : TypeDef<Hybrid_Dialect, "Segments"> {
     The segment table of a call: per segment its begin and end in the stream, its
     state slot and the position of its first token. In memory it is two arrays,
     `segment_table : i32 [segments, 4]` and `token_segment : i32 [tokens]`.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`: `%segments: !hybrid.segments`
   }];
 }
 

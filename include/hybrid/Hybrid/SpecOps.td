@@ -295,9 +295,11 @@ def Hybrid_SoftmaxOp : Hybrid_SpecOp<"softmax",
     Example, from `test/Hybrid/ops.mlir`:
 
     ```mlir
-    hybrid.softmax heads(8) kv_heads(2) head_dim(64)
-        position(rope, base = 500000, dynamic_ntk = 2) window(128) sinks(4)
-        logit_scale(log_n, trained = 512) qk_norm
+    hybrid.softmax heads(8) kv_heads(2) head_dim(64) position(rope, base = 500000)
+        window(128) sinks(4) logit_scale(log_n, trained = 512) qk_norm
+
+    hybrid.softmax heads(4) head_dim(64) position(rope, dynamic_ntk = 2.0)
+        logit_scale(constant, factor = 1.2)
     ```
   }];
   let arguments = (ins Hybrid_Count:$heads, OptionalAttr<Hybrid_Count>:$kv_heads,

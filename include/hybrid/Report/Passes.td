@@ -17,11 +17,28 @@ def HybridPrintReport : Pass<"hybrid-print-report", "::mlir::ModuleOp"> {
     operations and bytes of every graph operation; of two models also a
     comparison. Changes nothing.
 
-    ```
-    model @a: 1 layers, width 64, vocab 256
+    Before, from `test/Report/report.mlir`:
 
-    parameters                      49,280
-    ...
+    ```mlir
+    hybrid.model @mixed vocab(256) width(64) layers(2) trained(64) {
+      hybrid.mix ratio(1 : 1) {
+        hybrid.gla heads(2) head_dim(16) value_dim(32) gate_rank(8)
+        hybrid.softmax heads(4) kv_heads(2) head_dim(16) position(rope) window(8) sinks(1)
+      }
+      hybrid.mlp swiglu(32)
+    }
+    ```
+
+    Prints:
+
+    ```
+    model @mixed: 2 layers, width 64, vocab 256
+
+    parameters                      74,880
+      without embedding and head    42,112
+    cache bytes per token                0
+    state bytes per sequence         6,400
+    both at 16 tokens                6,400
     ```
   }];
   let options = [

@@ -26,7 +26,7 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     an entry `backward`. Programs are built once per content and named by a hash
     of it.
 
-    Before:
+    Before, from `test/Schedule/product.mlir`:
 
     ```mlir
     %y = hybrid.product %x, %w transpose_b

@@ -18,7 +18,7 @@ def HybridExpandStack : Pass<"hybrid-expand-stack", "::mlir::ModuleOp"> {
     layer, named recurrences become `hybrid.recurrent` with their row of the
     mixer table, and every default is written out. Changes no numbers.
 
-    Before:
+    Before, from `test/Stack/expand-stack.mlir`:
 
     ```mlir
     hybrid.model @mix vocab(256) width(64) layers(2) {
@@ -65,7 +65,7 @@ def HybridShrinkModel : Pass<"hybrid-shrink-model", "::mlir::ModuleOp"> {
     of one mixer two layers. Mixers, positions, groups, gates, norms and clauses
     stay. For tests and bug reports; changes numbers, of course.
 
-    Before:
+    Before, from `test/Stack/shrink-model.mlir`:
 
     ```mlir
     hybrid.model @m vocab(128256) width(1536) layers(12) trained(4096) {

@@ -24,9 +24,13 @@ def Tile_Order : Tile_Enum<"Order", "how programs along a grid dim relate", [
     I32EnumCase<"ordered", 1>,
 ]>;
 
-/// One word per grid dim: `parallel` programs are independent; along an
-/// `ordered` dim they take turns in ascending order.
 def Tile_OrderAttr : Tile_EnumAttr<Tile_Order, "order"> {
+  let description = [{
+    One word per grid dim: `parallel` programs are independent; along an
+    `ordered` dim they take turns in ascending order.
+
+    Example, from `test/Tile/ops.mlir`: `order [parallel, ordered]`
+  }];
   let assemblyFormat = "`<` $value `>`";
 }
 
@@ -38,7 +42,11 @@ def Tile_ReduceKind : Tile_Enum<"ReduceKind", "what a reduction computes", [
     I32EnumCase<"max", 1>,
 ]>;
 
-def Tile_ReduceKindAttr : Tile_EnumAttr<Tile_ReduceKind, "reduce_kind">;
+def Tile_ReduceKindAttr : Tile_EnumAttr<Tile_ReduceKind, "reduce_kind"> {
+  let description = [{
+    Example, from `test/Tile/ops.mlir`: `tile.reduce sum %d dim 0 : tensor<16x4xf32>`
+  }];
+}
 
 def Tile_Precision : Tile_Enum<"Precision", "operand precision of a product", [
     I32EnumCase<"fp32", 0>,
@@ -47,9 +55,15 @@ def Tile_Precision : Tile_Enum<"Precision", "operand precision of a product", [
     I32EnumCase<"split3", 3>,
 ]>;
 
-/// How f32 operands enter a product: as they are (`fp32`), rounded to tf32
-/// (`tf32`), or as the sum of two or three bf16 parts (`split2`, `split3`).
-/// Operands of a narrower type are exact in each of them.
-def Tile_PrecisionAttr : Tile_EnumAttr<Tile_Precision, "precision">;
+def Tile_PrecisionAttr : Tile_EnumAttr<Tile_Precision, "precision"> {
+  let description = [{
+    How f32 operands enter a product: as they are (`fp32`), rounded to tf32
+    (`tf32`), or as the sum of two or three bf16 parts (`split2`, `split3`).
+    Operands of a narrower type are exact in each of them.
+
+    Example, from `test/Tile/ops.mlir`:
+    `tile.dot %x, %x, %z16 precision split3 {transpose_b}`
+  }];
+}
 
 #endif // HYBRID_TILE_TILE_ATTRS_TD

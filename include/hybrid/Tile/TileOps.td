@@ -73,19 +73,20 @@ def Tile_ProgramOp : Tile_Op<"program", [
     reassociate across `scf.for` iterations or turns, so the bits depend on the
     program alone.
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
+    #blocks = affine_map<()[tokens, segments, longest, slots, context, depth] -> (tokens ceildiv 16)>
+
     tile.program @double(%x: !tile.view<?x64xf32>, %y: !tile.view<?x64xf32>)
-        grid affine_map<()[tokens, segments, longest, slots, context, depth]
-                        -> (tokens ceildiv 16)> order [parallel] {
+        grid #blocks order [parallel] {
       %c0 = arith.constant 0 : index
       %c16 = arith.constant 16 : index
       %block = tile.id 0
       %row = arith.muli %block, %c16 : index
       %tokens = tile.dim %x, 0 : !tile.view<?x64xf32>
-      %a = tile.load %x[%row, %c0] dims [0, 1] limit(%tokens) : !tile.view<?x64xf32> -> tensor<16x64xf32>
-      %b = arith.addf %a, %a : tensor<16x64xf32>
+      %a = tile.load %x[%row, %c0] dims [0, 1] limit(%tokens) {tile.name = "read"} : !tile.view<?x64xf32> -> tensor<16x64xf32>
+      %b = arith.addf %a, %a {tile.name = "sum"} : tensor<16x64xf32>
       tile.store %b, %y[%row, %c0] dims [0, 1] limit(%tokens) : tensor<16x64xf32>, !tile.view<?x64xf32>
       tile.return
     }
@@ -131,7 +132,7 @@ def Tile_ReturnOp : Tile_Op<"return", [
   let description = [{
     Ends the body of a `tile.program`; results are what was stored.
 
-    Example (test/Tile/ops.mlir): `tile.return`
+    Example, from `test/Tile/ops.mlir`: `tile.return`
   }];
   let assemblyFormat = "attr-dict";
 }
@@ -155,12 +156,13 @@ def Tile_ScheduleOp : Tile_Op<"schedule", [
     | `operand` | string | where the left operand of a product lives: `registers` or `shared` |
     | `wait` | integer | products that may still be in flight when this op starts |
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
     tile.schedule @double target("sm_90a")
         roles {all = {warpgroups = 1, registers = 168}}
-        ops {read = {role = "all", stage = 0, buffers = 2, barrier = "mbarrier"}}
+        ops {read = {role = "all", stage = 0, buffers = 2, barrier = "mbarrier"},
+             sum = {role = "all", stage = 1}}
     ```
   }];
   let arguments = (ins
@@ -178,7 +180,7 @@ def Tile_ScheduleOp : Tile_Op<"schedule", [
 def Tile_IdOp : Tile_PureOp<"id"> {
   let summary = "index of this point along a grid dim";
   let description = [{
-    Example (test/Tile/ops.mlir): `%block = tile.id 0`
+    Example, from `test/Tile/ops.mlir`: `%block = tile.id 0`
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
   let results = (outs Index:$result);
@@ -193,7 +195,7 @@ def Tile_IdOp : Tile_PureOp<"id"> {
 def Tile_DimOp : Tile_PureOp<"dim"> {
   let summary = "run-time size of a view";
   let description = [{
-    Example (test/Tile/ops.mlir): `%tokens = tile.dim %x, 0 : !tile.view<?x64xf32>`
+    Example, from `test/Tile/ops.mlir`: `%tokens = tile.dim %x, 0 : !tile.view<?x64xf32>`
   }];
   let arguments = (ins Tile_ViewType:$view, ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
   let results = (outs Index:$result);
@@ -214,11 +216,11 @@ def Tile_LoadOp : Tile_ValueOp<"load", [AttrSizedOperandSegments]> {
     A tile dim without a limit must lie inside the view. Offsets of the base are
     64-bit.
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
     %k = tile.load %keys[%row, %head, %c0] dims [0, 2] limit(%end)
-       : !tile.view<?x8x64xf32> -> tensor<64x64xf32>
+       : !tile.view<?x8x64xf32, strides = [?, 64, 1]> -> tensor<64x64xf32>
     ```
 
     Lowers to vector loads on the CPU (full blocks unmasked) and to bulk or
@@ -243,11 +245,11 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments]> {
   let description = [{
     The mirror image of `tile.load`: elements at or past a limit are not written.
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
-    tile.store %o, %out[%row, %head, %c0] dims [0, 2] limit(%end)
-      : tensor<64x64xf32>, !tile.view<?x8x64xf32>
+    tile.store %b, %y[%row, %c0] dims [0, 1] limit(%tokens)
+      : tensor<16x64xf32>, !tile.view<?x64xf32>
     ```
   }];
   let arguments = (ins
@@ -274,7 +276,7 @@ def Tile_AccumulateOp : Tile_Op<"accumulate", [AttrSizedOperandSegments]> {
     says that this turn is the first one to touch the block: the tile is stored,
     and the memory may have held anything before. Without `first` it adds.
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
     tile.accumulate %dq, %grad[%row, %head, %c0] dims [0, 2] limit(%end) first(%is_first)
@@ -304,7 +306,7 @@ def Tile_LoadScalarOp : Tile_ValueOp<"load_scalar", [
                    "::mlir::cast<ViewType>($_self).getElementType()">]> {
   let summary = "reads one element of a view";
   let description = [{
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
     `%begin = tile.load_scalar %table[%segment, %c0] : !tile.view<?x4xi32>`
   }];
   let arguments = (ins Arg<Tile_ViewType, "", [MemRead]>:$view, Variadic<Index>:$indices);
@@ -318,7 +320,7 @@ def Tile_StoreScalarOp : Tile_Op<"store_scalar", [
                    "::mlir::cast<ViewType>($_self).getElementType()">]> {
   let summary = "writes one element of a view";
   let description = [{
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
     `tile.store_scalar %norm, %sums[%block] : !tile.view<?xf32>`
   }];
   let arguments = (ins
@@ -344,7 +346,7 @@ def Tile_LoadRowsOp : Tile_ValueOp<"load_rows", [
 
         tile[r, c] = mask[r] ? view[base + (rows[r], c)] : 0
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
     %k = tile.load_rows %cache[%slot, %head, %c0, %c0] rows(%r) mask(%m) dims [2, 3]
@@ -373,7 +375,7 @@ def Tile_StoreRowsOp : Tile_Op<"store_rows", [
     The mirror image of `tile.load_rows`; masked rows are not written, and no two
     unmasked rows may be equal.
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
     tile.store_rows %k, %cache[%slot, %head, %c0, %c0] rows(%r) mask(%m) dims [2, 3]
@@ -408,11 +410,11 @@ def Tile_DotOp : Tile_PureOp<"dot", [AllTypesMatch<["acc", "result"]>]> {
     are kept in the element type of the accumulator; `precision` says how f32
     operands enter (`fp32` unless stated).
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
 
     ```mlir
     %s = tile.dot %q, %k, %zero precision split3 {transpose_b}
-       : tensor<16x64xf32>, tensor<32x64xf32> -> tensor<16x32xf32>
+       : tensor<16x64xf32>, tensor<16x64xf32> -> tensor<16x16xf32>
     ```
 
     Lowers to register blocks on the CPU and to tensor-core products on a GPU.
@@ -427,7 +429,7 @@ def Tile_DotOp : Tile_PureOp<"dot", [AllTypesMatch<["acc", "result"]>]> {
   );
   let results = (outs Tile_Matrix:$result);
   let assemblyFormat = [{
-    $a `,` $b `,` $acc (`precision` $precision^)? attr-dict
+    $a `,` $b `,` $acc (`precision` custom<Word>($precision)^)? attr-dict
     `:` type($a) `,` type($b) `->` type($result)
   }];
   let builders = [
@@ -445,7 +447,7 @@ def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
   let description = [{
     `max` gives NaN if any element is NaN; both accumulate in the element type.
 
-    Example (test/Tile/ops.mlir): `%m = tile.reduce max %s dim 1 : tensor<16x32xf32>`
+    Example, from `test/Tile/ops.mlir`: `%m = tile.reduce max %s dim 1 : tensor<16x16xf32>`
     gives `tensor<16x1xf32>`.
   }];
   let arguments = (ins
@@ -454,7 +456,7 @@ def Tile_ReduceOp : Tile_InferredOp<"reduce"> {
     ConfinedAttr<I64Attr, [IntNonNegative]>:$dim
   );
   let results = (outs Tile_FloatTile:$result);
-  let assemblyFormat = "$kind $input `dim` $dim attr-dict `:` type($input)";
+  let assemblyFormat = "custom<Word>($kind) $input `dim` $dim attr-dict `:` type($input)";
 }
 
 def Tile_PrefixSumOp : Tile_PureOp<"prefix_sum", [SameOperandsAndResultType]> {
@@ -462,7 +464,7 @@ def Tile_PrefixSumOp : Tile_PureOp<"prefix_sum", [SameOperandsAndResultType]> {
   let description = [{
         result[t] = Σ_{m ≤ t} input[m]        (with `reverse`: m ≥ t)
 
-    Example (test/Tile/ops.mlir): `%g = tile.prefix_sum %x dim 0 : tensor<64x1xf32>`
+    Example, from `test/Tile/ops.mlir`: `%g = tile.prefix_sum %x dim 0 : tensor<16x16xf32>`
   }];
   let arguments = (ins
     Tile_FloatTile:$input,
@@ -484,7 +486,7 @@ def Tile_UnitLowerInverseOp
     exact zeros above. Forward substitution: row i is e_i minus Σ_{j<i} input[i, j]
     times row j.
 
-    Example (test/Tile/ops.mlir): `%t = tile.unit_lower_inverse %a : tensor<64x64xf32>`
+    Example, from `test/Tile/ops.mlir`: `%t = tile.unit_lower_inverse %a : tensor<16x16xf32>`
   }];
   let arguments = (ins Tile_Matrix:$input);
   let results = (outs Tile_Matrix:$result);
@@ -501,7 +503,7 @@ def Tile_SplatOp : Tile_PureOp<"splat", [
                    "::mlir::cast<::mlir::ShapedType>($_self).getElementType()">]> {
   let summary = "a scalar in every element";
   let description = [{
-    Example (test/Tile/ops.mlir): `%z = tile.splat %zero : tensor<16x64xf32>`
+    Example, from `test/Tile/ops.mlir`: `%z = tile.splat %zero : tensor<16x32xf32>`
   }];
   let arguments = (ins Tile_Scalar:$scalar);
   let results = (outs Tile_Tile:$tile);
@@ -511,7 +513,7 @@ def Tile_SplatOp : Tile_PureOp<"splat", [
 def Tile_IotaOp : Tile_PureOp<"iota"> {
   let summary = "index of each element along a dim";
   let description = [{
-    Example (test/Tile/ops.mlir): `%r = tile.iota dim 0 : tensor<16x1xi32>`
+    Example, from `test/Tile/ops.mlir`: `%r = tile.iota dim 0 : tensor<64xi32>`
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
   let results = (outs Tile_Tile:$result);
@@ -524,7 +526,7 @@ def Tile_BroadcastOp : Tile_PureOp<"broadcast"> {
   let description = [{
     Rank is kept; `tile.reshape` adds dims.
 
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
     `%b = tile.broadcast %m : tensor<16x1xf32> to tensor<16x32xf32>`
   }];
   let arguments = (ins Tile_Tile:$input);
@@ -536,8 +538,8 @@ def Tile_BroadcastOp : Tile_PureOp<"broadcast"> {
 def Tile_ReshapeOp : Tile_PureOp<"reshape"> {
   let summary = "the same elements, row-major, in another shape";
   let description = [{
-    Example (test/Tile/ops.mlir):
-    `%c = tile.reshape %x : tensor<16xf32> to tensor<16x1xf32>`
+    Example, from `test/Tile/ops.mlir`:
+    `%c = tile.reshape %x : tensor<1x4xf32> to tensor<4xf32>`
   }];
   let arguments = (ins Tile_Tile:$input);
   let results = (outs Tile_Tile:$result);
@@ -550,7 +552,7 @@ def Tile_TransposeOp : Tile_InferredOp<"transpose"> {
   let description = [{
     Dim d of the result is dim `permutation[d]` of the input.
 
-    Example (test/Tile/ops.mlir): `%t = tile.transpose %x [1, 0] : tensor<16x32xf32>`
+    Example, from `test/Tile/ops.mlir`: `%t = tile.transpose %x [1, 0] : tensor<16x64xf32>`
   }];
   let arguments = (ins Tile_Tile:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Tile_Tile:$result);
@@ -560,7 +562,7 @@ def Tile_TransposeOp : Tile_InferredOp<"transpose"> {
 def Tile_SliceOp : Tile_InferredOp<"slice"> {
   let summary = "a range of one dim";
   let description = [{
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
     `%h = tile.slice %x dim 1 offset 32 size 32 : tensor<16x64xf32>`
   }];
   let arguments = (ins
@@ -577,7 +579,7 @@ def Tile_SliceOp : Tile_InferredOp<"slice"> {
 def Tile_ConcatOp : Tile_InferredOp<"concat"> {
   let summary = "tiles side by side along a dim";
   let description = [{
-    Example (test/Tile/ops.mlir):
+    Example, from `test/Tile/ops.mlir`:
     `%x = tile.concat %a, %b dim 1 : tensor<16x32xf32>, tensor<16x32xf32>`
   }];
   let arguments = (ins

@@ -21,10 +21,14 @@ def Tile_ViewType : TypeDef<Tile_Dialect, "View"> {
     of a dim is the product of the sizes after it, so that inner dims of static
     size have static strides. The last stride is always 1.
 
+    Example, from `test/Tile/ops.mlir`:
+
     ```mlir
     !tile.view<?x8x64xf32>                          // strides 512, 64, 1
+
     !tile.view<?x8x64xf32, strides = [?, 64, 1]>    // rows of a wider buffer
-    !tile.view<?x2x?x64xf32>                        // strides ?, ?, 64, 1
+
+    !tile.view<?x8x?x64xf32>                        // strides ?, ?, 64, 1
     ```
   }];
   let parameters = (ins

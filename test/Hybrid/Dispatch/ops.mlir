@@ -3,8 +3,10 @@
 #few = affine_set<()[tokens, segments, longest, slots, context, depth]
                   : (4 - tokens >= 0)>
 
-// Stands for a tile program: only the symbol matters here.
+// These stand for tile programs: only the symbols matter here.
 func.func private @product()
+func.func private @product_rows()
+func.func private @weight_gradient()
 
 // CHECK-LABEL: func.func @workspace
 func.func @workspace(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>) -> tensor<?x32xf32> {
@@ -16,26 +18,29 @@ func.func @workspace(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>) -> tensor<?x32
 }
 
 // CHECK-LABEL: func.func @tied
-func.func @tied(%a: tensor<?x64xf32>, %g: tensor<32x64xf32>) -> tensor<32x64xf32> {
-  // CHECK: hybrid.dispatch @product(%{{.*}}, %{{.*}}) ties = [0, 1] :
-  %c = hybrid.dispatch @product(%a, %g) ties = [0, 1]
-      : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>
-  return %c : tensor<32x64xf32>
+func.func @tied(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>, %w0: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  // CHECK: hybrid.dispatch @weight_gradient(%{{.*}}, %{{.*}}, %{{.*}}) ties = [0, 2] :
+  %w1 = hybrid.dispatch @weight_gradient(%dy, %x, %w0) ties = [0, 2]
+      : (tensor<?x32xf32>, tensor<?x64xf32>, tensor<32x64xf32>)
+        -> tensor<32x64xf32>
+  return %w1 : tensor<32x64xf32>
 }
 
 // CHECK-LABEL: func.func @guarded
-func.func @guarded(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
-  // CHECK: %[[C:.*]] = hybrid.alternatives [#set] -> tensor<?x64xf32> {
+func.func @guarded(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>) -> tensor<?x32xf32> {
+  // CHECK: %[[C:.*]] = hybrid.alternatives [#set] -> tensor<?x32xf32> {
   // CHECK:   hybrid.yield
   // CHECK: }, {
   // CHECK:   hybrid.yield
   // CHECK: }
-  %c = hybrid.alternatives [#few] -> tensor<?x64xf32> {
-    %0 = hybrid.dispatch @product(%a) : (tensor<?x64xf32>) -> tensor<?x64xf32>
-    hybrid.yield %0 : tensor<?x64xf32>
+  %c = hybrid.alternatives [#few] -> tensor<?x32xf32> {
+    %0 = hybrid.dispatch @product_rows(%a, %b)
+        : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+    hybrid.yield %0 : tensor<?x32xf32>
   }, {
-    %0 = hybrid.dispatch @product(%a) : (tensor<?x64xf32>) -> tensor<?x64xf32>
-    hybrid.yield %0 : tensor<?x64xf32>
+    %0 = hybrid.dispatch @product(%a, %b)
+        : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+    hybrid.yield %0 : tensor<?x32xf32>
   }
-  return %c : tensor<?x64xf32>
+  return %c : tensor<?x32xf32>
 }

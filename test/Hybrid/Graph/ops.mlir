@@ -48,9 +48,9 @@ func.func @elementwise(%x: !heads, %w: tensor<64xf32>, %per_head: tensor<?x4x1xf
 // CHECK-LABEL: @norms_and_positions
 func.func @norms_and_positions(%x: !heads, %dy: !heads, %segments: !hybrid.segments) -> !heads {
   // CHECK: hybrid.normalize rms %{{.*}} epsilon 9.9999999999999995E-7 : tensor<?x4x64xf32>
-  %0 = hybrid.normalize rms %x epsilon 1.000000e-06 : !heads
+  %0 = hybrid.normalize rms %x epsilon 1.000000e-06 : tensor<?x4x64xf32>
   // CHECK: hybrid.normalize_grad l2 %{{.*}}, %{{.*}} epsilon 9.9999999999999995E-7 : tensor<?x4x64xf32>
-  %1 = hybrid.normalize_grad l2 %0, %dy epsilon 1.000000e-06 : !heads
+  %1 = hybrid.normalize_grad l2 %0, %dy epsilon 1.000000e-06 : tensor<?x4x64xf32>
   // CHECK: hybrid.rotary %{{.*}}, %{{.*}} base 1.000000e+04 dim 32 : tensor<?x4x64xf32>
   %2 = hybrid.rotary %1, %segments base 1.000000e+04 dim 32 : !heads
   // CHECK: hybrid.rotary %{{.*}}, %{{.*}} base 1.000000e+04 dim 64 ntk 2.000000e+00 original 2048 inverse
@@ -160,7 +160,7 @@ func.func @rowwise(%x: !t64, %w: tensor<64xf32>) -> (!t64, !t64) {
   // CHECK:   %[[M:.*]] = hybrid.mul %[[N]], %[[W]]
   // CHECK:   hybrid.yield %[[N]], %[[M]] : tensor<?x64xf32>, tensor<?x64xf32>
   %0:2 = hybrid.rowwise (%a = %x : !t64, %b = %w : tensor<64xf32>) -> (!t64, !t64) {
-    %n = hybrid.normalize rms %a epsilon 1.000000e-06 : !t64
+    %n = hybrid.normalize rms %a epsilon 1.000000e-05 : !t64
     %m = hybrid.mul %n, %b : !t64, tensor<64xf32>
     hybrid.yield %n, %m : !t64, !t64
   }

@@ -19,10 +19,20 @@ def HybridCPUAnnotatePlacement : Pass<"hybrid-cpu-annotate-placement", "mlir::Mo
     over the tile it is made from), `in_view` (read where it was loaded from
     unless it is ragged), `constant`, or `buffer` with its offset in scratch.
 
+    Before, from `test/Target/CPU/annotate-placement.mlir`:
+
     ```mlir
-    %x = tile.load %v[%i, %z] dims [0, 1] : ...     // cpu.home = ["in_view"]
-    %y = math.exp %x : tensor<16x64xf32>            // cpu.home = ["fused"]
-    %m = tile.reduce max %y dim 1 : ...             // cpu.home = ["buffer 0"]
+    %a = tile.load %x[%row, %c0] dims [0, 1] : !tile.view<?x64xf32> -> tensor<16x64xf32>
+    %b = arith.mulf %a, %a : tensor<16x64xf32>
+    %m = tile.reduce max %b dim 1 : tensor<16x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %a = tile.load %x[%row, %c0] dims [0, 1] {cpu.home = ["in_view"]} : !tile.view<?x64xf32> -> tensor<16x64xf32>
+    %b = arith.mulf %a, %a {cpu.home = ["fused"]} : tensor<16x64xf32>
+    %m = tile.reduce max %b dim 1 {cpu.home = ["buffer 0"]} : tensor<16x64xf32>
     ```
   }];
 }
@@ -41,14 +51,23 @@ def HybridCPULowerPrograms : Pass<"hybrid-cpu-lower-programs", "mlir::ModuleOp">
     limits are read where they lie. Ordered grid dims become loops. Changes
     numbers only by fusing products with sums where the level can.
 
+    Before, from `test/Target/CPU/lower-programs.mlir`:
+
     ```mlir
+    %a = tile.load %x[%row, %c0] dims [0, 1] : !tile.view<?x64xf32> -> tensor<16x64xf32>
     %b = arith.addf %a, %a : tensor<16x64xf32>
     tile.store %b, %y[%row, %c0] dims [0, 1] : tensor<16x64xf32>, !tile.view<?x64xf32>
-    // becomes, for x86-64-v4
+    ```
+
+    After, for `level=x86-64-v4`:
+
+    ```mlir
     scf.for %i = %c0 to %c1024 step %c16 : i64 {
-      %x = llvm.load %from[%i] : vector<16xf32>
+      ...
+      %x = llvm.load %from {alignment = 4 : i64} : !llvm.ptr -> vector<16xf32>
       %s = arith.addf %x, %x fastmath<contract> : vector<16xf32>
-      llvm.store %s, %to[%i] : vector<16xf32>
+      ...
+      llvm.store %s, %to {alignment = 4 : i64} : vector<16xf32>, !llvm.ptr
     }
     ```
   }];
@@ -71,15 +90,27 @@ def HybridCPUExpandMath : Pass<"hybrid-cpu-expand-math"> {
     `log1p`, `tanh`, `erf`, `sin`, `cos`, `rsqrt`, `floor`; `fma` becomes
     `llvm.fmuladd`, which is fused where the level has the instruction. `sqrt`,
     `absf` and `copysign` stay. Errors are within 4 ulp of the f32 result
-    (`erf` within 6; `exp` within 1.2e-7 relative on [-87, 0]); denormals, infinities and NaN are
-    kept. Angles are reduced in f64. Any other `math` op is an error.
+    (`erf` within 6; `exp` within 1.2e-7 relative on [-87, 0]); denormals, infinities
+    and NaN are kept. Angles are reduced in f64. Any other `math` op is an error.
+
+    Before, from `test/Target/CPU/expand-math.mlir`:
 
     ```mlir
-    %y = math.rsqrt %x : vector<16xf32>
-    // becomes
-    %one = arith.constant dense<1.000000e+00> : vector<16xf32>
-    %s = math.sqrt %x : vector<16xf32>
-    %y = arith.divf %one, %s : vector<16xf32>
+    func.func @scalar(%x: f32) -> f32 {
+      %0 = math.rsqrt %x : f32
+      return %0 : f32
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @scalar(%x: f32) -> f32 {
+      %one = arith.constant 1.000000e+00 : f32
+      %0 = math.sqrt %x : f32
+      %1 = arith.divf %one, %0 : f32
+      return %1 : f32
+    }
     ```
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::LLVM::LLVMDialect"];

@@ -21,15 +21,25 @@ def HybridNVPTXLowerPrograms
     whose size is the attribute `hybrid.scratch_bytes`. A product gives each
     thread blocks of 4 x 4 results.
 
+    Before, from `test/Target/NVPTX/lower-programs.mlir`:
+
     ```mlir
+    %a = tile.load %x[%row, %c0] dims [0, 1] : !tile.view<?x64xf32> -> tensor<16x64xf32>
     %b = arith.addf %a, %a : tensor<16x64xf32>
     tile.store %b, %y[%row, %c0] dims [0, 1] : tensor<16x64xf32>, !tile.view<?x64xf32>
-    // becomes
+    ```
+
+    After:
+
+    ```mlir
     scf.for %i = %thread to %c1024 step %c128 : i64 {
-      %x = llvm.load %from[%i] : f32
+      ...
+      %x = llvm.load %from {alignment = 4 : i64} : !llvm.ptr -> f32
       %s = arith.addf %x, %x fastmath<contract> : f32
-      llvm.store %s, %to[%i] : f32
+      ...
+      llvm.store %s, %to {alignment = 4 : i64} : f32, !llvm.ptr
     }
+    ...
     llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"(%c0) : (i32) -> ()
     ```
   }];
