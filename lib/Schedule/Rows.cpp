@@ -208,12 +208,21 @@ replaceByLaunch(Scheduler &scheduler, Operation *op, StringRef variant,
   return success();
 }
 
-static tile::EmbedShape embedShape(Value table, bool accumulate = false) {
+static tile::EmbedShape embedShape(Value table) {
   auto type = cast<RankedTensorType>(table.getType());
   tile::EmbedShape shape;
   shape.vocab = type.getDimSize(0);
   shape.width = type.getDimSize(1);
+  return shape;
+}
+
+/// With many processors each looks after a few rows of the table.
+static tile::EmbedShape embedGradShape(const TargetTraits &target, Value table,
+                                       bool accumulate) {
+  tile::EmbedShape shape = embedShape(table);
   shape.accumulate = accumulate;
+  if (!target.takesTurns)
+    shape.rowBlock = std::clamp<int64_t>(shape.vocab / 2048, 1, 64);
   return shape;
 }
 
@@ -229,7 +238,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedGradOp op) {
                   "tokens share rows, so columns run apart and tokens do not");
   return replaceByLaunch(scheduler, op, "scatter", [&](OpBuilder &programs) {
     return tile::buildEmbedGrad(programs, op.getLoc(),
-                                embedShape(op.getDtable()));
+                                embedGradShape(scheduler.target, op.getDtable(),
+                                               /*accumulate=*/false));
   });
 }
 
@@ -238,7 +248,9 @@ Value hybrid::scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
   tile::ProgramOp program = scheduler.programs.get(
       op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildEmbedGrad(programs, op.getLoc(),
-                                    embedShape(op.getDtable(), true));
+                                    embedGradShape(scheduler.target,
+                                                   op.getDtable(),
+                                                   /*accumulate=*/true));
       });
   scheduler.chose(op, "HYB-S503", "added to the gradient in place",
                   "nothing else reads the sum");
@@ -259,7 +271,51 @@ static tile::ReduceTokensShape reduceShape(ReduceTokensOp op,
   return shape;
 }
 
+/// Sums of parts of the tokens, for machines where columns alone leave
+/// processors idle: [parts, what is left].
+static Value sumParts(Scheduler &scheduler, ReduceTokensOp op,
+                      OpBuilder &builder) {
+  constexpr int64_t part = 512;
+  tile::ReduceTokensShape shape = reduceShape(op);
+  shape.part = part;
+  tile::ProgramOp program =
+      scheduler.programs.get(op, "parts", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildReduceTokens(programs, op.getLoc(), shape);
+      });
+  auto parts = AffineMap::get(
+      0, numCallSymbols,
+      getSymbolExpr(CallSymbol::tokens, op.getContext()).ceilDiv(part));
+  auto sizes = ArrayRef(shape.sizes).drop_front(shape.summed);
+  return scheduler
+      .dispatch(builder, op.getLoc(), program, op.getX(),
+                workspaceType(parts, sizes))
+      ->getResult(0);
+}
+
+static tile::ProgramOp sumOfParts(Scheduler &scheduler, ReduceTokensOp op,
+                                  bool accumulate) {
+  tile::ReduceTokensShape shape = reduceShape(op, accumulate);
+  shape.sizes.erase(shape.sizes.begin(), shape.sizes.begin() + shape.summed);
+  shape.summed = 0;
+  return scheduler.programs.get(
+      op, accumulate ? "accumulate_parts" : "sum_parts",
+      [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildReduceTokens(programs, op.getLoc(), shape);
+      });
+}
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ReduceTokensOp op) {
+  if (!scheduler.target.takesTurns) {
+    OpBuilder builder(op);
+    scheduler.chose(op, "HYB-S507", "summed in parts, then over the parts",
+                    "columns alone leave processors idle");
+    Value parts = sumParts(scheduler, op, builder);
+    op->replaceAllUsesWith(scheduler.dispatch(
+        builder, op.getLoc(), sumOfParts(scheduler, op, /*accumulate=*/false),
+        parts, op->getResultTypes()));
+    op.erase();
+    return success();
+  }
   scheduler.chose(op, "HYB-S504", "summed in token order", "columns run apart");
   return replaceByLaunch(scheduler, op, "sum", [&](OpBuilder &programs) {
     return tile::buildReduceTokens(programs, op.getLoc(), reduceShape(op));
@@ -268,13 +324,21 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ReduceTokensOp op) {
 
 Value hybrid::scheduleAccumulated(Scheduler &scheduler, ReduceTokensOp op,
                                   OpBuilder &builder, Value sum) {
+  scheduler.chose(op, "HYB-S505", "added to the gradient in place",
+                  "nothing else reads the sum");
+  if (!scheduler.target.takesTurns) {
+    Value parts = sumParts(scheduler, op, builder);
+    return scheduler
+        .dispatch(builder, op.getLoc(),
+                  sumOfParts(scheduler, op, /*accumulate=*/true), {parts, sum},
+                  sum.getType(), /*ties=*/{0, 1})
+        ->getResult(0);
+  }
   tile::ProgramOp program = scheduler.programs.get(
       op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildReduceTokens(programs, op.getLoc(),
                                        reduceShape(op, true));
       });
-  scheduler.chose(op, "HYB-S505", "added to the gradient in place",
-                  "nothing else reads the sum");
   return scheduler
       .dispatch(builder, op.getLoc(), program, {op.getX(), sum}, sum.getType(),
                 /*ties=*/{0, 1})

@@ -34,36 +34,103 @@ ProgramOp hybrid::tile::buildEmbed(OpBuilder &builder, Location loc,
   return k.finish();
 }
 
+namespace {
+/// Adds rows of dy to the rows of dtable that their ids name.
+class EmbedGrad {
+public:
+  EmbedGrad(KernelBuilder &k, const EmbedShape &s, int64_t columns)
+      : k(k), s(s), columns(columns), zero(k.idx(0)), vocab(k.idx(s.vocab)),
+        tokens(k.dim(k.view(Ids), 0)) {}
+
+  void clear(Value firstRow, Value endRow, Value column);
+  void addAll(Value column);
+  void addThoseOf(Value firstRow, Value endRow);
+
+private:
+  enum View : unsigned { Ids, Dy, DTable };
+
+  void add(Value token, Value id, Value column);
+  /// Limits of a block of rows that end at `end`.
+  SmallVector<Value> limits(Value end) {
+    if (s.width % columns != 0)
+      return {end, k.idx(s.width)};
+    return {};
+  }
+
+  KernelBuilder &k;
+  const EmbedShape &s;
+  int64_t columns;
+  Value zero, vocab, tokens;
+};
+} // namespace
+
+void EmbedGrad::clear(Value firstRow, Value endRow, Value column) {
+  k.loop(firstRow, endRow, 1, {}, [&](Value row, ValueRange) {
+    k.store(k.zeros({1, columns}), k.view(DTable), {row, column}, {0, 1},
+            limits(vocab));
+    return KernelBuilder::Values{};
+  });
+}
+
+void EmbedGrad::add(Value token, Value id, Value column) {
+  Value dy =
+      k.load(k.view(Dy), {token, column}, {0, 1}, {1, columns}, limits(tokens));
+  k.accumulate(dy, k.view(DTable), {id, column}, {0, 1}, limits(vocab));
+}
+
+void EmbedGrad::addAll(Value column) {
+  k.loop(zero, tokens, 1, {}, [&](Value token, ValueRange) {
+    add(token, k.toIndex(k.loadScalar(k.view(Ids), {token})), column);
+    return KernelBuilder::Values{};
+  });
+}
+
+/// Ids are looked through in tiles, of which few have one of these rows.
+void EmbedGrad::addThoseOf(Value firstRow, Value endRow) {
+  constexpr int64_t tile = 256;
+  auto bound = [&](Value row) { return k.splat(k.toI32(row), {tile}); };
+  k.loop(zero, tokens, tile, {}, [&](Value first, ValueRange) {
+    Value ids = k.load(k.view(Ids), {first}, {0}, {tile}, {tokens});
+    Value isMine = k.both(k.le(bound(firstRow), ids), k.lt(ids, bound(endRow)));
+    Value found =
+        k.maximum(k.select(isMine, k.full(1.0, {tile}), k.zeros({tile})), 0);
+    Value end = k.min(tokens, k.add(first, k.idx(tile)));
+    k.when(k.gt(k.extract(found, {zero}), k.f32(0.0)), [&] {
+      k.loop(first, end, 1, {}, [&](Value token, ValueRange) {
+        Value id = k.toIndex(k.loadScalar(k.view(Ids), {token}));
+        k.when(k.both(k.le(firstRow, id), k.lt(id, endRow)),
+               [&] { add(token, id, zero); });
+        return KernelBuilder::Values{};
+      });
+    });
+    return KernelBuilder::Values{};
+  });
+}
+
 ProgramOp hybrid::tile::buildEmbedGrad(OpBuilder &builder, Location loc,
                                        const EmbedShape &s) {
-  enum View : unsigned { Ids, Dy, DTable };
   MLIRContext *c = builder.getContext();
-  int64_t columns = std::min<int64_t>(s.width, 32);
-  bool ragged = s.width % columns != 0;
+  int64_t columns = s.rowBlock ? s.width : std::min<int64_t>(s.width, 32);
   Type types[] = {KernelBuilder::viewTypeI32(c, {kDynamic}),
                   KernelBuilder::viewType(c, {kDynamic, s.width}),
                   KernelBuilder::viewType(c, {s.vocab, s.width})};
-  KernelBuilder k(builder, loc, "embed_grad",
-                  {getAffineConstantExpr(s.width, c).ceilDiv(columns)},
-                  {Order::parallel}, types);
-  Value column = k.mul(k.id(0), k.idx(columns)), zero = k.idx(0);
-  auto limits = [&](Value end) {
-    return ragged ? SmallVector<Value>{end, k.idx(s.width)}
-                  : SmallVector<Value>{};
-  };
-  Value vocab = k.idx(s.vocab), tokens = k.dim(k.view(Ids), 0);
+  AffineExpr points =
+      s.rowBlock ? getAffineConstantExpr(s.vocab, c).ceilDiv(s.rowBlock)
+                 : getAffineConstantExpr(s.width, c).ceilDiv(columns);
+  KernelBuilder k(builder, loc, "embed_grad", {points}, {Order::parallel},
+                  types);
+  EmbedGrad grad(k, s, columns);
+  if (!s.rowBlock) {
+    Value column = k.mul(k.id(0), k.idx(columns));
+    if (!s.accumulate)
+      grad.clear(k.idx(0), k.idx(s.vocab), column);
+    grad.addAll(column);
+    return k.finish();
+  }
+  Value firstRow = k.mul(k.id(0), k.idx(s.rowBlock));
+  Value endRow = k.min(k.idx(s.vocab), k.add(firstRow, k.idx(s.rowBlock)));
   if (!s.accumulate)
-    k.loop(zero, vocab, 1, {}, [&](Value row, ValueRange) {
-      k.store(k.zeros({1, columns}), k.view(DTable), {row, column}, {0, 1},
-              limits(vocab));
-      return KernelBuilder::Values{};
-    });
-  k.loop(zero, tokens, 1, {}, [&](Value t, ValueRange) {
-    Value id = k.toIndex(k.loadScalar(k.view(Ids), {t}));
-    Value dy =
-        k.load(k.view(Dy), {t, column}, {0, 1}, {1, columns}, limits(tokens));
-    k.accumulate(dy, k.view(DTable), {id, column}, {0, 1}, limits(vocab));
-    return KernelBuilder::Values{};
-  });
+    grad.clear(firstRow, endRow, k.idx(0));
+  grad.addThoseOf(firstRow, endRow);
   return k.finish();
 }

@@ -33,6 +33,11 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
       getAffineConstantExpr(width, c).ceilDiv(columns)};
   if (perOuter)
     grid.insert(grid.begin(), getAffineConstantExpr(s.sizes[0], c));
+  const unsigned partDim = grid.size();
+  if (s.part) {
+    grid.push_back(Symbols(c).tokens.ceilDiv(s.part));
+    yShape.insert(yShape.begin(), kDynamic);
+  }
   Type types[] = {KernelBuilder::viewType(c, xShape),
                   KernelBuilder::viewType(c, yShape)};
   SmallVector<Order> order(grid.size(), Order::parallel);
@@ -40,6 +45,11 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
 
   Value zero = k.idx(0), column = k.mul(k.id(perOuter ? 1 : 0), k.idx(columns));
   Value tokens = k.dim(k.view(X), 0), end = k.idx(width);
+  Value first = zero, last = tokens;
+  if (s.part) {
+    first = k.mul(k.id(partDim), k.idx(s.part));
+    last = k.min(tokens, k.add(first, k.idx(s.part)));
+  }
   auto block = [&](Value row) {
     SmallVector<Value> limits = {tokens};
     if (sumsOuter) {
@@ -56,7 +66,7 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
                     limits);
     return k.load(k.view(X), {row, column}, {0, 1}, {rows, columns}, limits);
   };
-  Value sum = k.loop(zero, tokens, rows, {k.zeros({1, columns})},
+  Value sum = k.loop(first, last, rows, {k.zeros({1, columns})},
                      [&](Value row, ValueRange carried) {
                        return KernelBuilder::Values{
                            k.add(carried[0], k.sum(block(row), 0))};
@@ -67,6 +77,10 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
   if (ragged)
     limits.push_back(end);
   int64_t dims[] = {perOuter ? 1 : 0};
+  if (s.part) {
+    at.insert(at.begin(), k.id(partDim));
+    ++dims[0];
+  }
   Value flat = k.reshape(sum, {columns});
   if (s.accumulate)
     k.accumulate(flat, k.view(Y), at, dims, limits);

@@ -47,6 +47,15 @@ TEST_F(RowsTest, EmbedGrad) {
         kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
           return buildEmbedGrad(b, op->getLoc(), {7, width});
         });
+    compare(
+        function("%i: tensor<?xi32>, %d: " + dy,
+                 "embed_grad %i, %d : (tensor<?xi32>, " + dy + ") -> " + table,
+                 table),
+        kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+          EmbedShape shape{7, width};
+          shape.rowBlock = 3;
+          return buildEmbedGrad(b, op->getLoc(), shape);
+        });
   }
 }
 
@@ -224,6 +233,33 @@ TEST_F(RowsTest, AccumulatingFormsAddToWhatIsThere) {
   run(buildReduceTokens(b, b.getUnknownLoc(), reduce), {&x, &sums},
       {9, 1, 9, 0, 0, 0});
   EXPECT_LT(distance(sums, sums0), 1e-12);
+}
+
+TEST_F(RowsTest, SumsOfPartsAreOneSum) {
+  OpBuilder b = builder();
+  for (int64_t summed : {0, 1}) {
+    HostBuffer x = random({70, 3, 5});
+    HostBuffer whole(
+        summed ? std::vector<int64_t>{5} : std::vector<int64_t>{3, 5}, kNaN),
+        parts(summed ? std::vector<int64_t>{3, 5}
+                     : std::vector<int64_t>{3, 3, 5},
+              kNaN),
+        again = whole;
+    ReduceTokensShape shape;
+    shape.sizes = {3, 5};
+    shape.summed = summed;
+    run(buildReduceTokens(b, b.getUnknownLoc(), shape), {&x, &whole},
+        {70, 1, 70, 0, 0, 0});
+    shape.part = 32;
+    run(buildReduceTokens(b, b.getUnknownLoc(), shape), {&x, &parts},
+        {70, 1, 70, 0, 0, 0});
+    shape.part = 0;
+    shape.sizes.erase(shape.sizes.begin(), shape.sizes.begin() + summed);
+    shape.summed = 0;
+    run(buildReduceTokens(b, b.getUnknownLoc(), shape), {&parts, &again},
+        {3, 1, 3, 0, 0, 0});
+    EXPECT_LT(distance(again, whole), 1e-12);
+  }
 }
 
 TEST_F(RowsTest, GroupedProductTakesTheMatrixOfItsSegment) {

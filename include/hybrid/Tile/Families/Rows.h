@@ -18,6 +18,9 @@ struct EmbedShape {
   int64_t vocab = 256, width = 64;
   /// Adjoint alone: adds to dtable instead of overwriting it.
   bool accumulate = false;
+  /// Adjoint alone: rows of the table per point, each of which looks through
+  /// all ids for its own; 0 gives a point all rows of a block of columns.
+  int64_t rowBlock = 0;
 };
 
 /// Views: ids [t] i32, table [V, W], y [t, W]. One point per block of tokens.
@@ -25,7 +28,7 @@ ProgramOp buildEmbed(mlir::OpBuilder &builder, mlir::Location loc,
                      const EmbedShape &shape);
 
 /// Views: ids [t] i32, dy [t, W], dtable [V, W]. One point per block of
-/// columns, which goes through the tokens in order.
+/// columns, or of rows, which goes through the tokens in order.
 ProgramOp buildEmbedGrad(mlir::OpBuilder &builder, mlir::Location loc,
                          const EmbedShape &shape);
 
@@ -54,10 +57,13 @@ struct ReduceTokensShape {
   unsigned summed = 0;
   /// Adds to the result instead of overwriting it.
   bool accumulate = false;
+  /// Tokens per point; the results are then partial sums, y [⌈t / part⌉, the
+  /// sizes that are left]. 0 sums all tokens.
+  int64_t part = 0;
 };
 
 /// Views: x [t, sizes...], y [the sizes that are left]. One point per block of
-/// columns, which goes through the tokens in order.
+/// columns and part, which goes through its tokens in order.
 ProgramOp buildReduceTokens(mlir::OpBuilder &builder, mlir::Location loc,
                             const ReduceTokensShape &shape);
 
