@@ -140,14 +140,17 @@ LogicalResult Evaluation::evaluateOp(Operation *op, Operands operands,
   auto rowwise = dyn_cast<RowwiseOp>(op);
   if (!rowwise)
     return define(op, operands, results);
+  // Values of its own: `operands` point into the function's, which move when
+  // one is added.
+  Evaluation inside(call);
   Block &body = rowwise.getBody().front();
   for (auto [argument, input] : llvm::zip(body.getArguments(), operands))
     if (input)
-      set(argument, *input);
-  if (failed(run(body)))
+      inside.set(argument, *input);
+  if (failed(inside.run(body)))
     return failure();
   for (Value yielded : body.getTerminator()->getOperands())
-    results.push_back(get(yielded));
+    results.push_back(inside.get(yielded));
   return success();
 }
 

@@ -169,7 +169,9 @@ LogicalResult DispatchRunner::runDispatch(DispatchOp op) {
   for (OpResult result : op.getOutputs()) {
     if (std::optional<unsigned> input =
             op.getTiedInput(result.getResultNumber())) {
-      arrays[result] = arrays[op.getInputs()[*input]];
+      // A copy first: entries move when one is added.
+      Array tied = arrays[op.getInputs()[*input]];
+      arrays[result] = tied;
       continue;
     }
     arrays[result] = make(result.getType());

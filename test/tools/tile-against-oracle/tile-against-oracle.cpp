@@ -37,6 +37,9 @@ static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<module>"),
 static cl::opt<std::string>
     definitionsFile("definitions",
                     cl::desc("module with the unscheduled functions"));
+static cl::list<std::string>
+    entries("entries", cl::CommaSeparated,
+            cl::desc("functions to compare (default all)"));
 static cl::list<int64_t> lengths("lengths", cl::CommaSeparated,
                                  cl::desc("tokens of each segment"));
 static cl::list<int64_t>
@@ -162,13 +165,15 @@ int main(int argc, char **argv) {
   auto module = parseSourceFile<ModuleOp>(inputFile, sources, &mlirContext);
   OwningOpRef<ModuleOp> definitions;
   if (!definitionsFile.empty())
-    definitions =
-        parseSourceFile<ModuleOp>(definitionsFile, sources, &mlirContext);
+    definitions = parseSourceFile<ModuleOp>(definitionsFile, &mlirContext);
   if (!module || (!definitionsFile.empty() && !definitions))
     return 1;
   bool ok = true, any = false;
   for (auto function : module->getOps<func::FuncOp>()) {
-    if (!hasDispatches(function))
+    bool isAsked =
+        entries.empty() || llvm::is_contained(ArrayRef<std::string>(entries),
+                                              function.getSymName());
+    if (!isAsked || !hasDispatches(function))
       continue;
     auto definition =
         definitions
