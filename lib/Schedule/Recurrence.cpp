@@ -119,6 +119,27 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
   return success();
 }
 
+/// What the gradient of the states is before the adjoint overwrites it: a copy
+/// of the final states', or zeros. Heads and key channels are one dim.
+static RowwiseOp startStateGradient(OpBuilder &builder, RecurrenceGradOp op) {
+  Location loc = op.getLoc();
+  auto state = cast<RankedTensorType>(op.getInitial().getType());
+  ArrayRef<int64_t> sizes = state.getShape();
+  auto type = state.clone({sizes[0], sizes[1] * sizes[2], sizes[3]});
+  Value dfinal = op.getDfinal();
+  if (dfinal)
+    dfinal = ReshapeOp::create(builder, loc, type, dfinal);
+  auto start = RowwiseOp::create(builder, loc, type,
+                                 dfinal ? ValueRange(dfinal) : ValueRange());
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&start.getBody());
+  Value value =
+      dfinal ? Value(body->addArgument(type, loc))
+             : FillOp::create(builder, loc, type, builder.getF64FloatAttr(0.0));
+  YieldOp::create(builder, loc, value);
+  return start;
+}
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
   shape.hasFinalCotangent = static_cast<bool>(op.getDfinal());
@@ -134,15 +155,18 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
     if (optional)
       inputs.push_back(optional);
   if (op.getInitial())
-    inputs.push_back(flattenState(builder, loc, op.getInitial()));
+    inputs.push_back(op.getInitial());
   inputs.push_back(op.getDout());
-  if (op.getDfinal())
-    inputs.push_back(flattenState(builder, loc, op.getDfinal()));
 
   SmallVector<Type> outputs(op->getResultTypes());
-  Value dinitial = op.getDinitial();
-  if (dinitial)
-    outputs.back() = inputs[inputs.size() - 2 - bool(op.getDfinal())].getType();
+  SmallVector<int64_t> ties;
+  RowwiseOp before;
+  if (op.getDinitial()) {
+    before = startStateGradient(builder, op);
+    ties = {int64_t(outputs.size()) - 1, int64_t(inputs.size())};
+    inputs.push_back(
+        ReshapeOp::create(builder, loc, outputs.back(), before->getResult(0)));
+  }
   for (const tile::RecurrenceWorkspace &workspace :
        tile::recurrenceBackwardWorkspaces(op.getContext(), shape))
     outputs.push_back(workspaceType(workspace.rows, workspace.sizes));
@@ -155,13 +179,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
                   "chunks of " + Twine(shape.chunkSize()) + ", last to first",
                   "states at the chunk borders are computed again, not saved");
   DispatchOp dispatch =
-      scheduler.dispatch(builder, loc, program, inputs, outputs);
-  SmallVector<Value> values(
+      scheduler.dispatch(builder, loc, program, inputs, outputs, ties);
+  op->replaceAllUsesWith(
       dispatch->getResults().take_front(op->getNumResults()));
-  if (dinitial)
-    values.back() =
-        restoreState(builder, loc, values.back(), dinitial.getType());
-  op->replaceAllUsesWith(values);
   op.erase();
-  return success();
+  return before ? scheduleRowwise(scheduler, before) : success();
 }

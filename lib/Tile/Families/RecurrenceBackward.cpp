@@ -91,8 +91,8 @@ private:
   Kernel &k;
   Emitter &e;
   const RecurrenceShape &shape;
-  Value initial, dOutput, dFinal;
-  Value dQuery, dKey, dValue, dDecay, dBeta, dInitial;
+  Value initial, dOutput, dStates;
+  Value dQuery, dKey, dValue, dDecay, dBeta;
   Value states, inverses, updates;
 };
 } // namespace
@@ -101,8 +101,8 @@ void Backward::bindViews() {
   if (shape.hasState)
     initial = k.next();
   dOutput = k.next();
-  if (shape.hasFinalCotangent)
-    dFinal = k.next();
+  if (shape.hasState)
+    dStates = k.next();
   dQuery = k.next();
   dKey = k.next();
   dValue = k.next();
@@ -110,8 +110,6 @@ void Backward::bindViews() {
     dDecay = k.next();
   if (shape.hasBeta())
     dBeta = k.next();
-  if (shape.hasState)
-    dInitial = k.next();
   states = k.next();
   if (shape.isDelta()) {
     inverses = k.next();
@@ -141,13 +139,14 @@ void Backward::build(const Span &span) {
     enter(stretch, "record");
     state = record(stretch, state);
   }
-  Value dState = dFinal ? k.loadState(dFinal, span) : e.zeros(stateShape);
+  Value dState = shape.hasFinalCotangent ? k.loadState(dStates, span)
+                                         : e.zeros(stateShape);
   for (const Stretch &stretch : llvm::reverse(stretches)) {
     enter(stretch, "back");
     dState = differentiate(stretch, dState);
   }
-  if (dInitial)
-    k.storeState(dState, dInitial, span);
+  if (dStates)
+    k.storeState(dState, dStates, span);
 }
 
 Value Backward::record(const Stretch &stretch, Value state) {
@@ -257,7 +256,7 @@ static Arguments backwardArguments(MLIRContext *context,
   if (shape.hasState)
     arguments.buffer(state);
   arguments.activation({shape.heads, shape.valueDim});
-  if (shape.hasFinalCotangent)
+  if (shape.hasState)
     arguments.buffer(state);
   arguments.activation({shape.heads, shape.keyDim});
   arguments.activation({shape.kvHeads, shape.keyDim});
@@ -266,8 +265,6 @@ static Arguments backwardArguments(MLIRContext *context,
     arguments.activation({shape.heads, shape.decayDim()});
   if (shape.hasBeta())
     arguments.activation({shape.heads});
-  if (shape.hasState)
-    arguments.buffer(state);
   for (const RecurrenceWorkspace &workspace :
        recurrenceBackwardWorkspaces(context, shape))
     arguments.buffer(workspace.sizes);

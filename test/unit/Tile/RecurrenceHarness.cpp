@@ -297,7 +297,9 @@ Gradients hybrid::tile::test::runBackward(const Call &call,
     views.add(call.state);
   views.add(call.dOutput);
   if (shape.hasFinalCotangent)
-    views.add(call.dFinal);
+    gradients.initial = call.dFinal;
+  if (shape.hasState)
+    views.add(gradients.initial);
   views.add(gradients.query);
   views.add(gradients.key);
   views.add(gradients.value);
@@ -305,8 +307,6 @@ Gradients hybrid::tile::test::runBackward(const Call &call,
     views.add(gradients.decay);
   if (shape.hasBeta())
     views.add(gradients.beta);
-  if (shape.hasState)
-    views.add(gradients.initial);
   std::vector<HostBuffer> workspaces;
   for (const RecurrenceWorkspace &space :
        recurrenceBackwardWorkspaces(&built.context, shape)) {

@@ -72,7 +72,7 @@ struct RecurrenceShape {
   /// Forward: the state is read and written in place. Backward: an initial
   /// state is read and its gradient written.
   bool hasState = false;
-  /// Backward: there is a cotangent of the final state.
+  /// Backward, with a state: there is a cotangent of the final one.
   bool hasFinalCotangent = false;
 
   /// Tokens per chunk; 0 takes `defaultChunk`.
@@ -133,10 +133,11 @@ ProgramOp buildRecurrenceStep(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// The adjoint. Chunk states are computed again from the inputs.
 /// Arguments: query, key, value, segment table, token segments, [decay],
-/// [beta], [initial], output gradient, [final gradient]; gradients of query,
-/// key, value, [decay], [beta], [initial]; workspaces. The initial gradient is
-/// written for the slots of this call only. A sliding window takes no states
-/// here.
+/// [beta], [initial], output gradient, [state gradient, in place]; gradients of
+/// query, key, value, [decay], [beta]; workspaces. The state gradient is that of
+/// the final state (read where there is a final cotangent) and becomes that of
+/// the initial one; slots of no segment keep theirs. A sliding window takes no
+/// states here.
 ProgramOp buildRecurrenceBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                   const RecurrenceShape &shape);
 llvm::SmallVector<RecurrenceWorkspace>

@@ -224,19 +224,17 @@ TEST_P(RecurrenceKernelTest, Backward) {
   SmallVector<HostBuffer *> list = operands(call);
   HostBuffer dq(call.query.shape(), kNaN), dk(call.key.shape(), kNaN),
       dv(call.value.shape(), kNaN), dg(call.decay.shape(), kNaN),
-      dbeta(call.beta.shape(), kNaN), dinit(call.state.shape(), kNaN);
+      dbeta(call.beta.shape(), kNaN);
   if (s.hasState)
     list.push_back(&call.state);
   list.push_back(&call.dOutput);
-  if (s.hasFinalCotangent)
+  if (s.hasState)
     list.push_back(&call.dFinal);
   list.append({&dq, &dk, &dv});
   if (s.hasDecay())
     list.push_back(&dg);
   if (s.hasBeta())
     list.push_back(&dbeta);
-  if (s.hasState)
-    list.push_back(&dinit);
   SmallVector<Attribute> constants, rows;
   for (int64_t symbol : symbols)
     constants.push_back(Builder(&context).getI64IntegerAttr(symbol));
