@@ -110,7 +110,8 @@ Status Context::reserve(const std::string &entryName, const CallShape &shape) {
   HYB_ASSIGN(PlanInstance * instance, instanceFor(*entry, shape));
   if (instance->arenaBytes() > arena.bytes()) {
     arena = DeviceMemory();
-    HYB_ASSIGN(arena, owner->device().allocate(instance->arenaBytes()));
+    HYB_ASSIGN(arena, owner->device().allocate(instance->arenaBytes(),
+                                               Contents::Anything));
   }
   return runner->reserve(*instance);
 }

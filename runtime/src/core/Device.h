@@ -28,8 +28,11 @@ class HbxReader;
 class PlanInstance;
 struct Plan;
 
-/// A block that kernels of a device see; it holds zeros when new. Shares may be
-/// given away: the memory is freed with the last one.
+/// What new memory holds.
+enum class Contents : uint8_t { Zeros, Anything };
+
+/// A block that kernels of a device see. Shares may be given away: the memory
+/// is freed with the last one.
 class DeviceMemory {
 public:
   /// What a device keeps to free the block.
@@ -147,7 +150,8 @@ public:
   virtual Result<std::unique_ptr<Queue>>
   createQueue(const QueueOptions &options) = 0;
 
-  virtual Result<DeviceMemory> allocate(int64_t bytes) = 0;
+  virtual Result<DeviceMemory> allocate(int64_t bytes,
+                                        Contents = Contents::Zeros) = 0;
   virtual Result<StagedMemory> allocateStaged(int64_t bytes) = 0;
 
   /// Copies that have happened when they return. They do not wait for queues:

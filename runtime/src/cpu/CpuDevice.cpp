@@ -148,7 +148,7 @@ Result<std::unique_ptr<Queue>> CpuDevice::createQueue(const QueueOptions &) {
   return std::unique_ptr<Queue>(std::make_unique<CpuQueue>(threads));
 }
 
-Result<DeviceMemory> CpuDevice::allocate(int64_t bytes) {
+Result<DeviceMemory> CpuDevice::allocate(int64_t bytes, Contents) {
   auto block = std::make_shared<CpuBlock>();
   HYB_ASSIGN(block->memory, Memory::allocate(bytes));
   void *address = block->memory.data();

@@ -55,9 +55,10 @@ CudaDevice::createQueue(const QueueOptions &options) {
   return CudaQueue::create(context, options);
 }
 
-Result<DeviceMemory> CudaDevice::allocate(int64_t bytes) {
+Result<DeviceMemory> CudaDevice::allocate(int64_t bytes, Contents contents) {
   HYB_ASSIGN(DeviceMemory memory, context->allocate(bytes));
-  HYB_TRY(transfers->clear(memory.data(), bytes));
+  if (contents == Contents::Zeros)
+    HYB_TRY(transfers->clear(memory.data(), bytes));
   return memory;
 }
 

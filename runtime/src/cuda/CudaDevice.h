@@ -38,7 +38,8 @@ public:
   Result<std::unique_ptr<Queue>>
   createQueue(const QueueOptions &options) override;
 
-  Result<DeviceMemory> allocate(int64_t bytes) override;
+  Result<DeviceMemory> allocate(int64_t bytes,
+                                Contents contents = Contents::Zeros) override;
   Result<StagedMemory> allocateStaged(int64_t bytes) override;
   Status write(void *target, const void *source, int64_t bytes) override;
   Status read(void *target, const void *source, int64_t bytes) const override;

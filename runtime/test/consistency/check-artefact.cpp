@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   check-artefact ARTEFACT [TOKENS] [DEVICE]
+//   check-artefact ARTEFACT [TOKENS] [DEVICE] [--repeats=N] [--no-poison]
 //
 // Runs a compiled model in every way that must give the same numbers, with
 // random weights and working memory full of NaN, and compares:
@@ -21,10 +21,13 @@
 //   graphs              launches one by one and as a graph: the same bits
 //   rollback, save      as if the tokens taken back were never seen
 //   backward            twice the same bits; batches in parts; finite
+//   repeats             N training steps from one state: the same bits
 //   training            the loss of one batch falls
 //
-// One line per check with the worst error; exit code 1 when one fails. The
-// oracle is not asked here: agreement with it is tested by the compiler.
+// Without poison, working memory stays as it is, for tools that know what
+// nobody wrote. One line per check with the worst error; exit code 1 when one
+// fails. The oracle is not asked here: agreement with it is tested by the
+// compiler.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,8 +78,10 @@ double difference(const Rows &actual, const Rows &expected) {
 
 class Checker {
 public:
-  Checker(const std::string &path, int64_t tokens, const std::string &device)
-      : path(path), device(device), tokens(tokens) {}
+  Checker(const std::string &path, int64_t tokens, const std::string &device,
+          int repeats, bool poison)
+      : path(path), device(device), tokens(tokens), poison(poison),
+        repeats(repeats) {}
 
   int run();
 
@@ -109,6 +114,7 @@ private:
   void checkThreadsAndLevels();
   void checkAgainstProcessor();
   void checkGraphs();
+  void checkRepeats();
   void checkStates();
   void checkBackward();
   void checkTraining();
@@ -117,6 +123,7 @@ private:
   std::string path, device;
   int64_t tokens;
   bool poison = true;
+  int repeats = 0;
   int64_t vocabulary = 0;
   int failures = 0;
   Machine main;
@@ -367,9 +374,9 @@ void Checker::checkAgainstProcessor() {
 
 // Without poison lists are prepared: from the third call on a graph runs.
 void Checker::checkGraphs() {
-  poison = false;
+  bool before = std::exchange(poison, false);
   Machine prepared = open(2, nullptr, device);
-  poison = true;
+  poison = before;
   Ids ids = someIds(tokens, "graphs"), labels = someIds(tokens, "labels");
   report("graphs, extend",
          difference(extendIn(prepared, ids, {1}), extendIn(main, ids, {1})), 0);
@@ -380,6 +387,32 @@ void Checker::checkGraphs() {
     worst = std::max(worst,
                      difference(lossOf(prepared, ids, labels, one), expected));
   report("graphs, loss", worst, 0);
+}
+
+// The step is the whole of it: gradient, optimiser, parameters.
+void Checker::checkRepeats() {
+  hyb_trainer_options options;
+  hyb_trainer_options_init(&options, sizeof(options));
+  Ids ids = someIds(tokens, "repeats"), labels = someIds(tokens, "labels");
+  std::vector<hyb_segment> segments = {{tokens / 3, 0},
+                                       {tokens - tokens / 3, 0}};
+  Machine machine = open(2, nullptr, device);
+  Rows first;
+  double worst = 0;
+  for (int i = 0; i < repeats; ++i) {
+    need(machine.model->initialise(1));
+    auto trainer = need(Trainer::create(*machine.context, options));
+    need(trainer->accumulate(batchOf(ids, labels, segments), nullptr, nullptr));
+    need(trainer->update(1e-3f, nullptr));
+    int64_t bytes = machine.model->flatBytes();
+    Rows after(static_cast<size_t>(bytes / kElementBytes));
+    need(machine.model->device().read(after.data(), machine.model->parameters(),
+                                      bytes));
+    if (i == 0)
+      first = after;
+    worst = std::max(worst, difference(after, first));
+  }
+  report((std::to_string(repeats) + " repeats of a step").c_str(), worst, 0);
 }
 
 void Checker::checkStates() {
@@ -487,17 +520,34 @@ int Checker::run() {
   checkTraining();
   if (!main.model->device().isHost())
     checkGraphs();
+  if (repeats > 0)
+    checkRepeats();
   return failures ? 1 : 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 2 || argc > 4) {
-    std::fprintf(stderr, "usage: %s ARTEFACT [TOKENS] [DEVICE]\n", argv[0]);
+  std::vector<std::string> plain;
+  int repeats = 0;
+  bool poison = true;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word.compare(0, 10, "--repeats=") == 0)
+      repeats = std::atoi(argv[i] + 10);
+    else if (word == "--no-poison")
+      poison = false;
+    else
+      plain.push_back(word);
+  }
+  if (plain.empty() || plain.size() > 3 || plain[0][0] == '-') {
+    std::fprintf(stderr,
+                 "usage: %s ARTEFACT [TOKENS] [DEVICE] [--repeats=N] "
+                 "[--no-poison]\n",
+                 argv[0]);
     return 2;
   }
-  return Checker(argv[1], argc > 2 ? std::atoll(argv[2]) : 70,
-                 argc > 3 ? argv[3] : "cpu")
+  return Checker(plain[0], plain.size() > 1 ? std::atoll(plain[1].c_str()) : 70,
+                 plain.size() > 2 ? plain[2] : "cpu", repeats, poison)
       .run();
 }
