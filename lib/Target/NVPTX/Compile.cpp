@@ -8,8 +8,8 @@
 #include "hybrid/Target/NVPTX/Compile.h"
 
 #include "Chips.h"
+#include "LowerPrograms.h"
 
-#include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
 #include "hybrid/Target/NVPTX/Passes.h"
 #include "hybrid/Tile/TileOps.h"
@@ -37,27 +37,32 @@ using namespace hybrid::nvptx;
 
 namespace {
 
-/// Threads of a block.
-constexpr int64_t kThreads = 128;
-
-LogicalResult lowerToLLVM(ModuleOp module) {
+LogicalResult lowerToLLVM(ModuleOp module, const Chip &chip) {
   PassManager passes(module.getContext());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  passes.addPass(createHybridNVPTXLowerPrograms());
+  HybridNVPTXLowerProgramsOptions options;
+  options.chip = chip.name.str();
+  passes.addPass(createHybridNVPTXLowerPrograms(options));
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
   passes.addPass(createHybridCPUExpandMath());
   passes.addPass(arith::createArithExpandOpsPass());
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
   return passes.run(module);
 }
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
+  // Loops are written as far unrolled as they should be.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = tuning.LoopInterleaving = tuning.LoopVectorization =
+      tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -96,20 +101,18 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
   MLIRContext *context = module.getContext();
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
-  if (failed(lowerToLLVM(*programs)))
+  if (failed(lowerToLLVM(*programs, *chip)))
     return failure();
 
   CompiledPtx code;
   SymbolTable lowered(*programs);
   for (StringRef symbol : symbols) {
     Operation *kernel = lowered.lookup(symbol);
-    int64_t bytes =
-        kernel->getAttrOfType<IntegerAttr>(cpu::kScratchBytesAttr).getInt();
-    if (bytes > chip->sharedBytes)
-      return table.lookup(symbol)->emitError("needs ")
-             << bytes << " bytes of shared memory, a block of " << chipName
-             << " has at most " << chip->sharedBytes << "; use smaller tiles";
-    code.kernels.push_back({symbol.str(), bytes, kThreads});
+    auto number = [&](StringRef name) {
+      return kernel->getAttrOfType<IntegerAttr>(name).getInt();
+    };
+    code.kernels.push_back(
+        {symbol.str(), number(kSharedBytesAttr), number(kThreadsAttr)});
   }
 
   llvm::LLVMContext llvmContext;

@@ -1,18 +1,16 @@
-//===- LowerPrograms.cpp - programs that a block of threads shares -------===//
+//===- LowerPrograms.cpp - programs as the code of one thread -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "hybrid/Target/CPU/Lower.h"
+#include "LowerPrograms.h"
+
+#include "KernelLowering.h"
 #include "hybrid/Target/NVPTX/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDNVPTXLOWERPROGRAMS
@@ -21,18 +19,64 @@ namespace hybrid {
 
 using namespace mlir;
 using namespace hybrid;
+using namespace hybrid::nvptx;
+
+/// Lowers with as many stages as fit.
+static LogicalResult lowerProgram(tile::ProgramOp program, const Chip &chip) {
+  // Names are for schedules; scalar copies of named ops leave the program.
+  program.walk([](Operation *op) {
+    op->removeDiscardableAttr(tile::TileDialect::kNameAttr);
+  });
+  for (int64_t stages = kMostStages;; --stages) {
+    Operation *before = program->getPrevNode();
+    KernelLowering lowering(program, {chip.sharedBytes, stages});
+    FailureOr<func::FuncOp> kernel = lowering.run();
+    if (failed(kernel))
+      return failure();
+    int64_t bytes = lowering.sharedBytes();
+    if (bytes <= chip.sharedBytes) {
+      Builder builder(program.getContext());
+      (*kernel)->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
+      (*kernel)->setAttr(kThreadsAttr,
+                         builder.getI64IntegerAttr(lowering.numThreads()));
+      program.erase();
+      return success();
+    }
+    if (stages == 1)
+      return program.emitError("needs ")
+             << bytes << " bytes of shared memory, a block of " << chip.name
+             << " has at most " << chip.sharedBytes << "; use smaller tiles";
+    while (program->getPrevNode() != before)
+      program->getPrevNode()->erase();
+  }
+}
+
+LogicalResult hybrid::nvptx::lowerPrograms(ModuleOp module, const Chip &chip,
+                                           unsigned &count) {
+  for (auto program :
+       llvm::make_early_inc_range(module.getOps<tile::ProgramOp>())) {
+    if (failed(lowerProgram(program, chip)))
+      return failure();
+    ++count;
+  }
+  for (auto schedule :
+       llvm::make_early_inc_range(module.getOps<tile::ScheduleOp>()))
+    schedule.erase();
+  return success();
+}
 
 namespace {
 
 struct LowerPrograms
     : hybrid::impl::HybridNVPTXLowerProgramsBase<LowerPrograms> {
+  using Base::Base;
+
   void runOnOperation() override {
-    // Scalars, and blocks of 4 x 4 results per thread.
-    cpu::LevelTraits traits{"nvptx", 1, 4, 4, 128};
-    FailureOr<unsigned> count = cpu::lowerPrograms(getOperation(), traits);
-    if (failed(count))
+    FailureOr<Chip> known = findChip(getOperation(), chip);
+    unsigned count = 0;
+    if (failed(known) || failed(lowerPrograms(getOperation(), *known, count)))
       return signalPassFailure();
-    lowered += *count;
+    lowered += count;
   }
 };
 

@@ -12,37 +12,31 @@ include "mlir/Pass/PassBase.td"
 
 def HybridNVPTXLowerPrograms
     : Pass<"hybrid-nvptx-lower-programs", "mlir::ModuleOp"> {
-  let summary = "tile programs become functions that a block of threads shares";
+  let summary = "tile programs become the code of one thread of a block";
   let description = [{
-    The generic path to a GPU: the loop nests of `hybrid-cpu-lower-programs`, with
-    the elements of each result dealt to 128 threads in turn and a barrier after
-    each nest. The function has one parameter by value, the views and then four grid
-    sizes; the task is the number of the block, and scratch is its dynamic shared memory,
-    whose size is the attribute `hybrid.scratch_bytes`. A product gives each
-    thread blocks of 4 x 4 results.
+    Every tile is distributed over the registers of a block of 4 or 8 warps by a
+    layout (register, lane, warp) -> coordinates, or lies in shared memory.
+    Products are `mma.sync`; their operands are copied to shared memory
+    asynchronously, ahead of the loop around them. The function has one parameter
+    by value, the views and then four grid sizes; the task is the number of the
+    block. `hybrid.threads` and `hybrid.shared_bytes` say how it is launched.
+    docs/rationale/gpu-code.md describes the parts.
 
     Before, from `test/Target/NVPTX/lower-programs.mlir`:
 
     ```mlir
-    %a = tile.load %x[%row, %c0] dims [0, 1] : !tile.view<?x64xf32> -> tensor<16x64xf32>
-    %b = arith.addf %a, %a : tensor<16x64xf32>
-    tile.store %b, %y[%row, %c0] dims [0, 1] : tensor<16x64xf32>, !tile.view<?x64xf32>
+    %next = tile.dot %x, %w, %acc {transpose_b} : tensor<16x16xf32>, tensor<64x16xf32> -> tensor<16x64xf32>
     ```
 
-    After:
+    After, in f32 as three products in tf32:
 
     ```mlir
-    scf.for %i = %thread to %c1024 step %c128 : i64 {
-      ...
-      %x = llvm.load %from {alignment = 4 : i64} : !llvm.ptr -> f32
-      %s = arith.addf %x, %x fastmath<contract> : f32
-      ...
-      llvm.store %s, %to {alignment = 4 : i64} : f32, !llvm.ptr
-    }
-    ...
-    llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"(%c0) : (i32) -> ()
+    %s = llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"(%a0, %a1, %a2, %a3, %b0, %b1, %c0, %c1, %c2, %c3) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
     ```
   }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90a\"", "GPU, such as sm_80 or sm_90a">,
+  ];
   let statistics = [Statistic<"lowered", "lowered", "Programs lowered">];
   let dependentDialects = [
     "mlir::arith::ArithDialect", "mlir::func::FuncDialect",

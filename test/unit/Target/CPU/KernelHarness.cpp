@@ -146,9 +146,10 @@ LogicalResult hybrid::cpu::runLoaded(const LoadedKernel &kernel,
   return success();
 }
 
-void KernelTest::compare(tile::ProgramOp program,
-                         ArrayRef<HostBuffer *> buffers,
-                         ArrayRef<int64_t> symbols, double tolerance) {
+void hybrid::target::KernelTest::compare(tile::ProgramOp program,
+                                         ArrayRef<HostBuffer *> buffers,
+                                         ArrayRef<int64_t> symbols,
+                                         double tolerance) {
   // What the kernels see, the interpreter has to see too.
   for (HostBuffer *buffer : buffers)
     for (double &x : buffer->elements())

@@ -63,6 +63,10 @@ mlir::LogicalResult runLoaded(const LoadedKernel &kernel,
                               llvm::ArrayRef<tile::HostView> views,
                               llvm::ArrayRef<int64_t> symbols);
 
+} // namespace hybrid::cpu
+
+namespace hybrid::target {
+
 class KernelTest : public tile::ProgramTest {
 protected:
   /// Runs the program in the interpreter (f64) and, from the same state, at
@@ -73,6 +77,10 @@ protected:
                llvm::ArrayRef<int64_t> symbols, double tolerance = 2e-6);
 };
 
+} // namespace hybrid::target
+
+namespace hybrid::cpu {
+using target::KernelTest;
 } // namespace hybrid::cpu
 
 #endif // HYBRID_TEST_UNIT_TARGET_CPU_KERNELHARNESS_H

@@ -6,18 +6,20 @@
 //===----------------------------------------------------------------------===//
 //
 // Whether a program computes its family is tested beside the program; here
-// machine code is held against the program, at sizes where tiles are full,
-// ragged and empty.
+// each target's code is held against the program, at sizes where tiles are
+// full, ragged and empty.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Tile/RecurrenceHarness.h"
-#include "../../Tile/SoftmaxReference.h"
-#include "KernelHarness.h"
+#include "../Tile/RecurrenceHarness.h"
+#include "../Tile/SoftmaxReference.h"
+// Of the target that the test is built for.
+#include <KernelHarness.h>
+
 #include "hybrid/Tile/Families/Product.h"
 
 using namespace mlir;
-using namespace hybrid::cpu;
+using hybrid::target::KernelTest;
 using namespace hybrid::tile;
 
 //===----------------------------------------------------------------------===//

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelHarness.h"
+// Of the target that the test is built for.
+#include <KernelHarness.h>
+
 #include "hybrid/Tile/Families/KernelBuilder.h"
 
 using namespace mlir;
-using namespace hybrid::cpu;
+using hybrid::target::KernelTest;
 using namespace hybrid::tile;
 
 namespace {

@@ -1,0 +1,415 @@
+//===- GpuBuilder.cpp - building the body of one kernel -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuBuilder.h"
+
+using namespace mlir;
+using namespace hybrid::nvptx;
+
+Type hybrid::nvptx::storedType(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
+                              : element;
+}
+
+int64_t hybrid::nvptx::storedBytes(Type element) {
+  return storedType(element).getIntOrFloatBitWidth() / 8;
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+Value GpuBuilder::i32(int64_t value) {
+  return arith::ConstantOp::create(*this, getI32IntegerAttr(int32_t(value)));
+}
+Value GpuBuilder::i64(int64_t value) {
+  return arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+}
+Value GpuBuilder::truth(bool value) {
+  return arith::ConstantOp::create(*this, getBoolAttr(value));
+}
+Value GpuBuilder::add(Value x, Value y) {
+  return createOrFold<arith::AddIOp>(x, y);
+}
+Value GpuBuilder::mul(Value x, Value y) {
+  return createOrFold<arith::MulIOp>(x, y);
+}
+Value GpuBuilder::both(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return createOrFold<arith::AndIOp>(x, y);
+}
+Value GpuBuilder::less(Value x, Value y) {
+  return createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y);
+}
+Value GpuBuilder::select(Value condition, Value x, Value y) {
+  return createOrFold<arith::SelectOp>(condition, x, y);
+}
+Value GpuBuilder::zero(Type type) {
+  return arith::ConstantOp::create(*this, getZeroAttr(type));
+}
+Value GpuBuilder::fromIndex(Value index) {
+  return createOrFold<arith::IndexCastOp>(getI64Type(), index);
+}
+Value GpuBuilder::toIndex(Value integer) {
+  return createOrFold<arith::IndexCastOp>(getIndexType(), integer);
+}
+Value GpuBuilder::widen(Value value) {
+  return createOrFold<arith::ExtSIOp>(getI64Type(), value);
+}
+
+Value GpuBuilder::bitcast(Value value, Type type) {
+  return value.getType() == type
+             ? value
+             : LLVM::BitcastOp::create(*this, type, value).getResult();
+}
+
+Value GpuBuilder::intrinsic(StringRef name, Type result, ValueRange operands) {
+  auto call = LLVM::CallIntrinsicOp::create(
+      *this, result ? TypeRange(result) : TypeRange(), getStringAttr(name),
+      operands, LLVM::FastmathFlagsAttr());
+  return result ? call->getResult(0) : Value();
+}
+
+Value GpuBuilder::field(Value structure, int64_t position) {
+  return LLVM::ExtractValueOp::create(*this, structure, position);
+}
+
+//===----------------------------------------------------------------------===//
+// Place in the block
+//===----------------------------------------------------------------------===//
+
+void GpuBuilder::readThread() {
+  auto special = [&](StringRef name) {
+    return intrinsic(("llvm.nvvm.read.ptx.sreg." + name).str(), getI32Type());
+  };
+  threadNumber = special("tid.x");
+  blockNumber = special("ctaid.x");
+  laneNumber = arith::AndIOp::create(*this, threadNumber, i32(kLanes - 1));
+  warpNumber = arith::ShRUIOp::create(*this, threadNumber, i32(5));
+}
+
+/// The digit of `number` that has `weight` and `size`, both powers of two.
+static Value digit(GpuBuilder &b, Value number, int64_t weight, int64_t size,
+                   int64_t count) {
+  if (weight > 1)
+    number = arith::ShRUIOp::create(b, number, b.i32(llvm::Log2_64(weight)));
+  if (weight * size < count)
+    number = arith::AndIOp::create(b, number, b.i32(size - 1));
+  return number;
+}
+
+static int64_t sizeOf(ArrayRef<Factor> factors) {
+  int64_t size = 1;
+  for (const Factor &factor : factors)
+    size *= factor.size;
+  return size;
+}
+
+GpuBuilder::Values GpuBuilder::threadBase(const Layout &layout) {
+  Values base(layout.getShape().size(), i32(0));
+  for (auto [factors, number] : {std::pair(layout.getLanes(), laneNumber),
+                                 {layout.getWarps(), warpNumber}}) {
+    int64_t weight = 1, count = sizeOf(factors);
+    for (const Factor &factor : factors) {
+      if (factor.dim != kCopies) {
+        Value value = digit(*this, number, weight, factor.size, count);
+        base[factor.dim] =
+            add(base[factor.dim], mul(value, i32(factor.stride)));
+      }
+      weight *= factor.size;
+    }
+  }
+  return base;
+}
+
+Value GpuBuilder::isFirstCopy(const Layout &layout) {
+  Value first;
+  for (auto [factors, number] : {std::pair(layout.getLanes(), laneNumber),
+                                 {layout.getWarps(), warpNumber}}) {
+    int64_t weight = 1, mask = 0;
+    for (const Factor &factor : factors) {
+      if (factor.dim == kCopies)
+        mask |= weight * (factor.size - 1);
+      weight *= factor.size;
+    }
+    if (mask == 0)
+      continue;
+    Value digits = arith::AndIOp::create(*this, number, i32(mask));
+    first = both(first, arith::CmpIOp::create(*this, arith::CmpIPredicate::eq,
+                                              digits, i32(0)));
+  }
+  return first;
+}
+
+//===----------------------------------------------------------------------===//
+// Exchange
+//===----------------------------------------------------------------------===//
+
+void GpuBuilder::barrier() {
+  intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", Type(), i32(0));
+}
+
+Value GpuBuilder::shuffle(StringRef kind, Value value, int64_t distance,
+                          int64_t clamp) {
+  Type type = value.getType(), word = getI32Type();
+  int64_t bits = type.getIntOrFloatBitWidth();
+  if (bits == 64) {
+    auto pair = VectorType::get({2}, word);
+    Value words = bitcast(value, pair);
+    Value result = zero(pair);
+    for (int64_t half : {0, 1}) {
+      Value part = LLVM::ExtractElementOp::create(*this, words, i32(half));
+      result = LLVM::InsertElementOp::create(
+          *this, result, shuffle(kind, part, distance, clamp), i32(half));
+    }
+    return bitcast(result, type);
+  }
+  Value sent = bitcast(value, getIntegerType(bits));
+  if (bits < 32)
+    sent = arith::ExtUIOp::create(*this, word, sent);
+  Value got = intrinsic(("llvm.nvvm.shfl.sync." + kind + ".i32").str(), word,
+                        {i32(-1), sent, i32(distance), i32(clamp)});
+  if (bits < 32)
+    got = arith::TruncIOp::create(*this, getIntegerType(bits), got);
+  return bitcast(got, type);
+}
+
+Value GpuBuilder::shuffleXor(Value value, int64_t mask) {
+  return shuffle("bfly", value, mask, kLanes - 1);
+}
+Value GpuBuilder::shuffleUp(Value value, int64_t distance) {
+  return shuffle("up", value, distance, 0);
+}
+Value GpuBuilder::shuffleDown(Value value, int64_t distance) {
+  return shuffle("down", value, distance, kLanes - 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value GpuBuilder::address(Value base, Value bytes) {
+  return LLVM::GEPOp::create(*this, base.getType(), getI8Type(), base, bytes);
+}
+
+Value GpuBuilder::address(Value base, int64_t bytes) {
+  if (bytes == 0)
+    return base;
+  return LLVM::GEPOp::create(*this, base.getType(), getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{int32_t(bytes)});
+}
+
+/// An access of some elements as whole words: 8, 16, 32 or 64 bits each.
+static std::pair<int64_t, int64_t> wordsOf(int64_t bytes) {
+  int64_t word = bytes <= 4 ? bytes : 4;
+  return {word, bytes / word};
+}
+
+GpuBuilder::Values GpuBuilder::unpack(ValueRange words, Type element,
+                                      int64_t count) {
+  Type stored = storedType(element);
+  int64_t bits = stored.getIntOrFloatBitWidth();
+  Values elements;
+  auto finish = [&](Value value) {
+    value = bitcast(value, stored);
+    if (stored != element)
+      value = arith::TruncIOp::create(*this, element, value);
+    elements.push_back(value);
+  };
+  int64_t wordBits = words.front().getType().getIntOrFloatBitWidth();
+  if (bits == 64) {
+    for (size_t n = 0; n < words.size(); n += 2) {
+      Value low = arith::ExtUIOp::create(*this, getI64Type(), words[n]);
+      Value high = arith::ExtUIOp::create(*this, getI64Type(), words[n + 1]);
+      high = arith::ShLIOp::create(*this, high, i64(32));
+      finish(arith::OrIOp::create(*this, low, high));
+    }
+    return elements;
+  }
+  for (Value word : words)
+    for (int64_t at = 0; at < wordBits; at += bits) {
+      Value part = word;
+      if (at != 0)
+        part = arith::ShRUIOp::create(*this, part, i32(at));
+      if (bits != wordBits)
+        part = arith::TruncIOp::create(*this, getIntegerType(bits), part);
+      finish(part);
+    }
+  return elements;
+}
+
+GpuBuilder::Values GpuBuilder::pack(ValueRange elements) {
+  Type stored = storedType(elements.front().getType());
+  int64_t bits = stored.getIntOrFloatBitWidth();
+  Values parts, words;
+  for (Value element : elements) {
+    if (stored != element.getType())
+      element = arith::ExtUIOp::create(*this, stored, element);
+    parts.push_back(bitcast(element, getIntegerType(bits)));
+  }
+  if (bits == 64) {
+    for (Value part : parts) {
+      words.push_back(arith::TruncIOp::create(*this, getI32Type(), part));
+      part = arith::ShRUIOp::create(*this, part, i64(32));
+      words.push_back(arith::TruncIOp::create(*this, getI32Type(), part));
+    }
+    return words;
+  }
+  auto [word, count] = wordsOf(bits / 8 * int64_t(parts.size()));
+  int64_t perWord = word * 8 / bits;
+  if (perWord == 1)
+    return parts;
+  Type wordType = getIntegerType(word * 8);
+  for (int64_t n = 0; n < count; ++n) {
+    Value sum;
+    for (int64_t part = 0; part < perWord; ++part) {
+      Value wide =
+          arith::ExtUIOp::create(*this, wordType, parts[n * perWord + part]);
+      if (part != 0) {
+        Value shift = arith::ConstantOp::create(
+            *this, getIntegerAttr(wordType, part * bits));
+        wide = arith::ShLIOp::create(*this, wide, shift);
+      }
+      sum = sum ? arith::OrIOp::create(*this, sum, wide).getResult() : wide;
+    }
+    words.push_back(sum);
+  }
+  return words;
+}
+
+GpuBuilder::Values GpuBuilder::load(Type element, int64_t count, Value address,
+                                    bool invariant) {
+  int64_t bytes = storedBytes(element) * count;
+  auto [word, words] = wordsOf(bytes);
+  Type wordType = getIntegerType(word * 8);
+  Type type = words == 1 ? wordType : Type(VectorType::get({words}, wordType));
+  auto loaded = LLVM::LoadOp::create(*this, type, address,
+                                     unsigned(std::min<int64_t>(bytes, 16)));
+  loaded.setInvariant(invariant);
+  Values values;
+  for (int64_t n = 0; n < words; ++n)
+    values.push_back(words == 1 ? loaded.getResult()
+                                : LLVM::ExtractElementOp::create(
+                                      *this, loaded.getResult(), i32(n))
+                                      .getResult());
+  return unpack(values, element, count);
+}
+
+void GpuBuilder::store(ValueRange elements, Value address) {
+  int64_t bytes =
+      storedBytes(elements.front().getType()) * int64_t(elements.size());
+  Values words = pack(elements);
+  Value value = words.front();
+  if (words.size() > 1) {
+    Type type = VectorType::get({int64_t(words.size())}, value.getType());
+    value = LLVM::UndefOp::create(*this, type);
+    for (auto [n, word] : llvm::enumerate(words))
+      value = LLVM::InsertElementOp::create(*this, value, word, i32(n));
+  }
+  LLVM::StoreOp::create(*this, value, address,
+                        unsigned(std::min<int64_t>(bytes, 16)));
+}
+
+/// `.v4.b32` and the like.
+static std::string accessOf(int64_t word, int64_t words) {
+  std::string vector = words == 1 ? "" : ".v" + std::to_string(words);
+  return vector + ".b" + std::to_string(word * 8);
+}
+
+/// `$0` or `{$0, $1}`.
+static std::string operandList(int64_t first, int64_t count) {
+  std::string list = "$" + std::to_string(first);
+  for (int64_t n = 1; n < count; ++n)
+    list += ", $" + std::to_string(first + n);
+  return count == 1 ? list : "{" + list + "}";
+}
+
+/// A register of inline PTX: 16 bits or 32.
+static StringRef constraintOf(int64_t word) { return word <= 2 ? "h" : "r"; }
+
+GpuBuilder::Values GpuBuilder::loadIf(Value condition, Type element,
+                                      int64_t count, Value address,
+                                      bool invariant) {
+  auto [word, words] = wordsOf(storedBytes(element) * count);
+  Type wordType = getIntegerType(std::max<int64_t>(word * 8, 16));
+  std::string text = "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, $" +
+                     std::to_string(words + 1) + ", 0;\n";
+  std::string constraints;
+  for (int64_t n = 0; n < words; ++n) {
+    text += "\tmov.b" + std::to_string(std::max<int64_t>(word * 8, 16)) + " $" +
+            std::to_string(n) + ", 0;\n";
+    constraints += ("=&" + constraintOf(word) + ",").str();
+  }
+  text += std::string("\t@p ld.global") + (invariant ? ".nc" : "") +
+          accessOf(word, words) + " " + operandList(0, words) + ", [$" +
+          std::to_string(words) + "];\n}";
+  constraints += "l,r";
+  Type result = wordType;
+  if (words > 1)
+    result = LLVM::LLVMStructType::getLiteral(
+        getContext(), SmallVector<Type>(words, wordType));
+  Value wanted = arith::ExtUIOp::create(*this, getI32Type(), condition);
+  auto load = LLVM::InlineAsmOp::create(
+      *this, result, ValueRange{address, wanted}, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  Values values;
+  for (int64_t n = 0; n < words; ++n) {
+    Value value = words == 1 ? load.getResult(0) : field(load.getResult(0), n);
+    if (word == 1)
+      value = arith::TruncIOp::create(*this, getI8Type(), value);
+    values.push_back(value);
+  }
+  return unpack(values, element, count);
+}
+
+void GpuBuilder::storeIf(Value condition, ValueRange elements, Value address) {
+  Values words = pack(elements);
+  int64_t word = words.front().getType().getIntOrFloatBitWidth() / 8;
+  if (word == 1)
+    for (Value &value : words)
+      value = arith::ExtUIOp::create(*this, getI16Type(), value);
+  int64_t count = words.size();
+  std::string text = "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, $1, 0;\n\t@p st"
+                     ".global" +
+                     accessOf(word, count) + " [$0], " + operandList(2, count) +
+                     ";\n}";
+  std::string constraints = "l,r";
+  for (int64_t n = 0; n < count; ++n)
+    constraints += ("," + constraintOf(word)).str();
+  constraints += ",~{memory}";
+  Values operands{address,
+                  arith::ExtUIOp::create(*this, getI32Type(), condition)};
+  llvm::append_range(operands, words);
+  LLVM::InlineAsmOp::create(*this, TypeRange(), operands, text, constraints,
+                            /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+void GpuBuilder::copyAsync(Value shared, Value global, int64_t bytes,
+                           Value inside) {
+  // Copies of 16 bytes pass by the first-level cache.
+  std::string name = "llvm.nvvm.cp.async." +
+                     std::string(bytes == 16 ? "cg" : "ca") +
+                     ".shared.global." + std::to_string(bytes);
+  Values operands{shared, global};
+  if (inside) {
+    name += ".s";
+    operands.push_back(inside);
+  }
+  intrinsic(name, Type(), operands);
+}
+
+void GpuBuilder::commitCopies() {
+  intrinsic("llvm.nvvm.cp.async.commit.group", Type());
+}
+
+void GpuBuilder::waitForCopies(int64_t pending) {
+  intrinsic("llvm.nvvm.cp.async.wait.group", Type(), i32(pending));
+}

@@ -1,0 +1,429 @@
+//===- KernelLowering.cpp - the frame of a kernel -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Arguments, grid and control flow. Control flow is the same for all threads of
+// a block, because scalars are: they come from arguments, ids and memory that
+// all threads read alike.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::nvptx;
+
+/// struct hyb_view { void *base; int64_t sizes[4]; int64_t strides[4]; };
+constexpr int64_t kViewBytes = 72, kSizesOffset = 8, kStridesOffset = 40;
+/// int64_t grid[4] after the views.
+constexpr int64_t kGridBytes = 32;
+
+KernelLowering::KernelLowering(tile::ProgramOp program,
+                               const KernelBudget &budget)
+    : program(program), budget(budget), plan(program), builder(program),
+      b(program.getLoc(), builder), shared(b) {}
+
+FailureOr<func::FuncOp> KernelLowering::run() {
+  MLIRContext *context = b.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  b.setInsertionPoint(program);
+  auto memory = LLVM::GlobalOp::create(
+      b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+      LLVM::Linkage::External, (program.getSymName() + "_shared").str(),
+      Attribute(), /*alignment=*/128, kSharedSpace);
+  auto kernel = func::FuncOp::create(b, program.getSymName(),
+                                     b.getFunctionType(pointer, {}));
+  int64_t gridOffset = kViewBytes * int64_t(program.getViews().size());
+  kernel.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(),
+                    TypeAttr::get(LLVM::LLVMArrayType::get(
+                        b.getI8Type(), gridOffset + kGridBytes)));
+  kernel.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(),
+                    b.getI64IntegerAttr(8));
+  Block *entry = kernel.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  // `entryEnd` ends what all code may use; more is put before it later.
+  b.readThread();
+  Value base = LLVM::AddressOfOp::create(b, memory);
+  Value arguments = entry->getArgument(0);
+  entryEnd = b.zero(b.getI32Type()).getDefiningOp();
+  shared.begin(base, entryEnd);
+  readViews(arguments);
+  if (failed(lowerGrid(b.address(arguments, gridOffset))))
+    return failure();
+  func::ReturnOp::create(b);
+  usedShared = shared.place();
+  if (usedShared > 0)
+    usedShared += llvm::alignTo(overshoot, 128);
+  return kernel;
+}
+
+void KernelLowering::readViews(Value arguments) {
+  Type generic = LLVM::LLVMPointerType::get(b.getContext());
+  Type global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  for (auto [number, argument] : llvm::enumerate(program.getViews())) {
+    auto type = cast<tile::ViewType>(argument.getType());
+    int64_t start = int64_t(number) * kViewBytes;
+    auto field = [&](Type fieldType, int64_t offset) -> Value {
+      return LLVM::LoadOp::create(b, fieldType, b.address(arguments, offset),
+                                  8);
+    };
+    View view;
+    view.element = type.getElementType();
+    view.base = LLVM::AddrSpaceCastOp::create(b, global, field(generic, start));
+    view.isWritten = program.writes(argument);
+    llvm::append_range(view.known, type.getStrides());
+    // A contiguous buffer begins at a multiple of 256 bytes; what is a part of
+    // another is looked at.
+    Value bits = b.i64(0);
+    if (!type.isContiguous())
+      bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), view.base);
+    bool isStatic = type.isContiguous();
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      auto number64 = [&](int64_t known, int64_t offset) {
+        return ShapedType::isDynamic(known)
+                   ? field(b.getI64Type(), start + offset + 8 * dim)
+                   : b.i64(known);
+      };
+      view.sizes.push_back(number64(type.getShape()[dim], kSizesOffset));
+      int64_t stride = type.getStrides()[dim];
+      view.strides.push_back(number64(stride, kStridesOffset));
+      if (ShapedType::isDynamic(stride)) {
+        isStatic = false;
+        bits = b.createOrFold<arith::OrIOp>(
+            bits, b.mul(view.strides.back(), b.i64(storedBytes(view.element))));
+      }
+    }
+    if (!isStatic)
+      view.isAligned = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::eq,
+          b.createOrFold<arith::AndIOp>(bits, b.i64(15)), b.i64(0));
+    views[argument] = view;
+  }
+}
+
+/// The ids along parallel dims are the digits of the block's number, the last
+/// fastest.
+LogicalResult KernelLowering::lowerGrid(Value grid) {
+  unsigned rank = program.getGridRank();
+  ids.resize(rank);
+  auto sizeOf = [&](unsigned dim) -> Value {
+    return LLVM::LoadOp::create(b, b.getI64Type(), b.address(grid, 8 * dim), 8);
+  };
+  // Blocks are fewer than 2^31, and so is every size along the way.
+  Value task = b.block();
+  SmallVector<unsigned> parallel;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (program.getOrderOf(dim) == tile::Order::parallel)
+      parallel.push_back(dim);
+  for (unsigned dim : llvm::reverse(parallel)) {
+    Value id = task;
+    if (dim != parallel.front()) {
+      Value size = arith::TruncIOp::create(b, b.getI32Type(), sizeOf(dim));
+      id = arith::RemUIOp::create(b, task, size);
+      task = arith::DivUIOp::create(b, task, size);
+    }
+    ids[dim] = b.toIndex(arith::ExtUIOp::create(b, b.getI64Type(), id));
+  }
+  return lowerOrdered(0, grid);
+}
+
+LogicalResult KernelLowering::lowerOrdered(unsigned dim, Value grid) {
+  if (dim == program.getGridRank())
+    return lowerBlock(program.getBlock());
+  if (program.getOrderOf(dim) == tile::Order::parallel)
+    return lowerOrdered(dim + 1, grid);
+  Value size =
+      LLVM::LoadOp::create(b, b.getI64Type(), b.address(grid, 8 * dim), 8);
+  auto loop = scf::ForOp::create(b, b.toIndex(b.i64(0)), b.toIndex(size),
+                                 b.toIndex(b.i64(1)));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  ids[dim] = loop.getInductionVar();
+  SharedMemory::Mark mark = shared.enter();
+  if (failed(lowerOrdered(dim + 1, grid)))
+    return failure();
+  shared.flush();
+  shared.leaveLoop(mark);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(lower(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelLowering::lower(Operation *op) {
+  b.setLoc(op->getLoc());
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<scf::ForOp>([&](auto loop) { return lowerFor(loop); })
+      .Case<scf::IfOp>([&](auto branch) { return lowerIf(branch); })
+      .Case<tile::IdOp>([&](tile::IdOp id) {
+        mapping.map(id.getResult(), ids[id.getDim()]);
+        return success();
+      })
+      .Case<tile::DimOp>([&](tile::DimOp dim) {
+        mapping.map(dim.getResult(),
+                    b.toIndex(views[dim.getView()].sizes[dim.getDim()]));
+        return success();
+      })
+      .Case<tile::LoadScalarOp>([&](tile::LoadScalarOp load) {
+        shared.readsView(load.getView());
+        const View &view = views[load.getView()];
+        Value address = scalarAddress(load.getView(), load.getIndices());
+        mapping.map(load.getValue(),
+                    b.load(view.element, 1, address, !view.isWritten)[0]);
+        return success();
+      })
+      .Case<tile::StoreScalarOp>([&](tile::StoreScalarOp store) {
+        shared.writesView(store.getView());
+        Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            b.thread(), b.i32(0));
+        b.storeIf(first, scalar(store.getValue()),
+                  scalarAddress(store.getView(), store.getIndices()));
+        return success();
+      })
+      .Case<tile::LoadOp>([&](auto load) { return lowerLoad(load), success(); })
+      .Case<tile::StoreOp>(
+          [&](auto store) { return lowerStore(store), success(); })
+      .Case<tile::AccumulateOp>(
+          [&](auto sum) { return lowerAccumulate(sum), success(); })
+      .Case<tile::LoadRowsOp>(
+          [&](auto load) { return lowerLoadRows(load), success(); })
+      .Case<tile::StoreRowsOp>(
+          [&](auto store) { return lowerStoreRows(store), success(); })
+      .Case<tile::DotOp>([&](auto dot) { return lowerDot(dot); })
+      .Case<tile::ReduceOp>(
+          [&](auto reduce) { return lowerReduce(reduce), success(); })
+      .Case<tile::PrefixSumOp>(
+          [&](auto prefix) { return lowerPrefixSum(prefix), success(); })
+      .Case<tile::UnitLowerInverseOp>(
+          [&](auto inverse) { return lowerInverse(inverse), success(); })
+      .Case<tile::SliceOp>(
+          [&](auto slice) { return lowerSlice(slice), success(); })
+      .Case<tile::ConcatOp>(
+          [&](auto concat) { return lowerConcat(concat), success(); })
+      .Case<tile::ReshapeOp>(
+          [&](auto reshape) { return lowerReshape(reshape), success(); })
+      // Computed where they are used.
+      .Case<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::TransposeOp>(
+          [&](auto) { return success(); })
+      .Case<tensor::ExtractOp>(
+          [&](auto extract) { return lowerExtract(extract), success(); })
+      .Default([&](Operation *other) -> LogicalResult {
+        bool known =
+            isa<arith::ArithDialect, math::MathDialect>(other->getDialect()) &&
+            other->getNumRegions() == 0;
+        if (!known)
+          return other->emitOpError(
+              "is not supported in a program for a GPU; use arith, math, "
+              "scf.for, scf.if, tensor.extract and tile ops");
+        if (isElementwise(other)) {
+          Value tile = other->getResult(0);
+          if (plan.isCheap(tile))
+            return success();
+          Layout layout = plan.layoutOf(tile);
+          remember(tile, layout, computeElementwise(other, layout));
+          return success();
+        }
+        if (other->getNumResults() == 1 && isTile(other->getResult(0)))
+          return success(); // constants
+        Values operands;
+        for (Value operand : other->getOperands())
+          operands.push_back(scalar(operand));
+        mapping.map(other->getResult(0), scalarOp(b, other, operands));
+        return success();
+      });
+}
+
+void KernelLowering::lowerExtract(tensor::ExtractOp extract) {
+  Value tile = extract.getTensor();
+  ArrayRef<int64_t> shape = shapeOf(tile);
+  Type element = extract.getType();
+  auto linear = [&](ArrayRef<int64_t> strides) {
+    Value at = b.i64(0);
+    for (auto [index, stride] : llvm::zip_equal(extract.getIndices(), strides))
+      at = b.add(at, b.mul(b.fromIndex(scalar(index)), b.i64(stride)));
+    return b.mul(at, b.i64(storedBytes(element)));
+  };
+  Value result;
+  auto constant = tile.getDefiningOp<arith::ConstantOp>();
+  bool isOne = llvm::all_of(shape, [](int64_t size) { return size == 1; });
+  if (isOne || (constant && plan.isCheap(tile))) {
+    // Of a tile of one element every thread has it.
+    Layout everywhere(Coordinates(shape.size(), 1), {}, {{kCopies, kLanes, 0}},
+                      {{kCopies, plan.numWarps(), 0}});
+    Layout layout = isOne ? everywhere : plan.layoutOf(tile);
+    result = get(tile, layout).front();
+  } else if (constant) {
+    Coordinates strides(shape.size(), 1);
+    for (unsigned d = shape.size() - 1; d-- > 0;)
+      strides[d] = strides[d + 1] * shape[d + 1];
+    Value table = constantTable(constant);
+    result = b.load(element, 1, b.address(table, linear(strides)), true)[0];
+  } else {
+    SharedTile from = staged(tile);
+    shared.reads(from.buffer);
+    result = b.load(element, 1, b.address(from.pointer, linear(from.strides)))
+                 .front();
+  }
+  mapping.map(extract.getResult(), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// Appends values as scalars: tiles in the layouts of `like`.
+void KernelLowering::appendCarried(ValueRange values, ValueRange like,
+                                   Values &flat) {
+  for (auto [value, target] : llvm::zip_equal(values, like)) {
+    if (isTile(value))
+      llvm::append_range(flat, get(value, plan.layoutOf(target)));
+    else
+      flat.push_back(scalar(value));
+  }
+}
+
+/// The other way: `targets` are what `flat` holds.
+void KernelLowering::bindCarried(ValueRange targets, ValueRange flat) {
+  for (Value target : targets) {
+    if (!isTile(target)) {
+      mapping.map(target, flat.front());
+      flat = flat.drop_front();
+      continue;
+    }
+    Layout layout = plan.layoutOf(target);
+    size_t count = layout.numRegisters();
+    remember(target, layout, Values(flat.take_front(count)));
+    flat = flat.drop_front(count);
+  }
+}
+
+LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
+  Pipeline pipeline = planPipeline(loop);
+  stageInvariants(loop);
+  Values inits;
+  appendCarried(loop.getInitArgs(), loop.getRegionIterArgs(), inits);
+  Value lower = scalar(loop.getLowerBound()),
+        upper = scalar(loop.getUpperBound()), step = scalar(loop.getStep());
+  bool ahead = pipeline.stages > 1;
+  if (ahead) {
+    // The first iterations' copies, then the number of the stage in turn.
+    Value index = lower;
+    for (int64_t stage = 0; stage + 1 < pipeline.stages; ++stage) {
+      issueCopies(pipeline, loop, index, upper, b.i32(stage));
+      index = b.createOrFold<arith::AddIOp>(index, step);
+    }
+    shared.joinCopies();
+    inits.push_back(b.i32(0));
+  } else {
+    shared.flush();
+  }
+
+  SharedMemory::Mark mark = shared.enter();
+  auto made = scf::ForOp::create(b, lower, upper, step, inits);
+  if (inits.empty())
+    made.getBody()->getTerminator()->erase();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(made.getBody());
+    size_t scope = enterScope();
+    ValueRange carried = made.getRegionIterArgs();
+    mapping.map(loop.getInductionVar(), made.getInductionVar());
+    Value slot, nextSlot;
+    if (ahead) {
+      slot = carried.back();
+      b.waitForCopies(pipeline.stages - 2);
+      shared.barrier();
+      auto advance = [&](Value from, int64_t by) {
+        Value next = b.add(from, b.i32(by));
+        Value wrapped = b.add(next, b.i32(-pipeline.stages));
+        return b.select(b.less(next, b.i32(pipeline.stages)), next, wrapped);
+      };
+      Value later = made.getInductionVar();
+      for (int64_t stage = 0; stage + 1 < pipeline.stages; ++stage)
+        later = b.createOrFold<arith::AddIOp>(later, step);
+      issueCopies(pipeline, loop, later, upper,
+                  advance(slot, pipeline.stages - 1));
+      nextSlot = advance(slot, 1);
+      for (auto [load, buffer, bytes] :
+           llvm::zip(pipeline.loads, pipeline.buffers, pipeline.bytes)) {
+        SharedTile current = buffer;
+        current.pointer = b.address(buffer.pointer, b.mul(slot, b.i32(bytes)));
+        copiedAhead[load] = current;
+      }
+      carried = carried.drop_back();
+    }
+    bindCarried(loop.getRegionIterArgs(), carried);
+    if (failed(lowerBlock(*loop.getBody())))
+      return failure();
+    Values next;
+    appendCarried(loop.getYieldedValues(), loop.getRegionIterArgs(), next);
+    if (ahead)
+      next.push_back(nextSlot);
+    else
+      shared.flush();
+    for (const SharedTile &buffer : pipeline.buffers)
+      shared.keepAlive(buffer.buffer);
+    scf::YieldOp::create(b, next);
+    leaveScope(scope);
+  }
+  shared.leaveLoop(mark);
+  // Also a loop that did not run must separate what is before and after.
+  if (ahead)
+    b.waitForCopies(0);
+  if (shared.hadBarrier(mark))
+    shared.barrier();
+  ValueRange results = made.getResults();
+  bindCarried(loop.getResults(), ahead ? results.drop_back() : results);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
+  SmallVector<Type> types;
+  for (Value result : branch.getResults()) {
+    if (!isTile(result)) {
+      types.push_back(result.getType());
+      continue;
+    }
+    Type element = cast<RankedTensorType>(result.getType()).getElementType();
+    types.append(plan.layoutOf(result).numRegisters(), element);
+  }
+  bool hasElse = !branch.getElseRegion().empty();
+  auto made = scf::IfOp::create(b, types, scalar(branch.getCondition()),
+                                /*addThenBlock=*/true, hasElse);
+  SharedMemory::Mark mark = shared.enter();
+  for (auto [from, to] :
+       llvm::zip_equal(branch->getRegions(), made->getRegions())) {
+    if (from.empty())
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    Block &block = to.front();
+    if (!block.empty())
+      block.getTerminator()->erase();
+    b.setInsertionPointToEnd(&block);
+    size_t scope = enterScope();
+    // The other branch's barriers count as passed here.
+    if (&from == &branch.getElseRegion() && shared.hadBarrier(mark))
+      shared.barrier();
+    if (failed(lowerBlock(from.front())))
+      return failure();
+    Values results;
+    appendCarried(from.front().getTerminator()->getOperands(),
+                  branch.getResults(), results);
+    scf::YieldOp::create(b, results);
+    leaveScope(scope);
+  }
+  if (shared.hadBarrier(mark))
+    shared.barrier();
+  bindCarried(branch.getResults(), made.getResults());
+  return success();
+}

@@ -1,0 +1,239 @@
+//===- KernelLowering.h - one program as the code of one thread -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile exists in versions: distributed over the registers of the block in one
+// layout or another, or in shared memory. `get` gives it in the layout that a
+// use asks for, by what is cheapest: a version that is there, computing it
+// again, moving registers, reading global memory again, or shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_TARGET_NVPTX_KERNELLOWERING_H
+#define HYBRID_LIB_TARGET_NVPTX_KERNELLOWERING_H
+
+#include "Propagate.h"
+#include "SharedMemory.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace hybrid::nvptx {
+
+/// What a kernel may use.
+struct KernelBudget {
+  /// Shared memory of a block, in bytes.
+  int64_t sharedBytes;
+  /// Copies of an operand that a loop may keep in flight; 1: none ahead.
+  int64_t stages;
+};
+
+class KernelLowering {
+public:
+  using Values = GpuBuilder::Values;
+
+  KernelLowering(tile::ProgramOp program, const KernelBudget &budget);
+
+  /// Makes a `func.func` before the program.
+  mlir::FailureOr<mlir::func::FuncOp> run();
+  int64_t numThreads() const { return plan.numWarps() * kLanes; }
+  int64_t sharedBytes() const { return usedShared; }
+
+private:
+  /// One argument of the program, read from its `hyb_view`.
+  struct View {
+    mlir::Value base;
+    /// Run-time values, i64, and what the type knows of the strides.
+    llvm::SmallVector<mlir::Value, 4> sizes, strides;
+    llvm::SmallVector<int64_t, 4> known;
+    mlir::Type element;
+    bool isWritten;
+    /// Whether 16-byte accesses are possible; null where the type says so.
+    mlir::Value isAligned;
+  };
+  struct Distributed {
+    Layout layout;
+    Values registers;
+  };
+  struct Versions {
+    llvm::SmallVector<Distributed, 2> distributed;
+    std::optional<SharedTile> shared;
+  };
+  /// A block of a view as one layout sees it.
+  struct Access {
+    Layout layout;
+    mlir::Type element;
+    /// Address of this thread's first register.
+    mlir::Value address;
+    /// Strides of the tile's dims in elements: known, or else a value.
+    llvm::SmallVector<int64_t, 3> known;
+    Values strides;
+    /// Thread's coordinates, and per dim what they must stay below (i32), or
+    /// null.
+    Values base, left;
+    mlir::Value owns;
+    /// Elements of one access, where `isAligned` holds or is null.
+    int64_t vector = 1;
+    mlir::Value isAligned;
+    /// Rows that lie anywhere: per offset along dim 0, the index and the mask.
+    llvm::SmallVector<mlir::Value> rows, masks;
+    bool invariant = false;
+  };
+
+  // Frame (LowerPrograms.cpp).
+  mlir::LogicalResult lowerGrid(mlir::Value grid);
+  mlir::LogicalResult lowerOrdered(unsigned dim, mlir::Value grid);
+  void readViews(mlir::Value arguments);
+  mlir::LogicalResult lowerBlock(mlir::Block &block);
+  mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  mlir::Value scalar(mlir::Value value) {
+    return mapping.lookupOrDefault(value);
+  }
+  void appendCarried(mlir::ValueRange values, mlir::ValueRange like,
+                     Values &flat);
+  void bindCarried(mlir::ValueRange targets, mlir::ValueRange flat);
+  void lowerExtract(mlir::tensor::ExtractOp extract);
+
+  // Versions of tiles (Versions.cpp).
+  Values get(mlir::Value tile, const Layout &layout);
+  Values compute(mlir::Value tile, const Layout &layout);
+  Values computeElementwise(mlir::Operation *op, const Layout &layout);
+  std::optional<Values> byRegisters(mlir::Value tile, const Layout &layout);
+  void remember(mlir::Value tile, const Layout &layout, Values registers);
+  void remember(mlir::Value tile, const SharedTile &shared);
+  /// The tile in shared memory.
+  SharedTile staged(mlir::Value tile);
+  SharedTile allocateFor(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
+  SharedTile allocateRowMajor(mlir::Type element,
+                              llvm::ArrayRef<int64_t> shape);
+  void write(const Layout &layout, mlir::ValueRange registers,
+             const SharedTile &to);
+  /// The same without a look at who else accesses the buffer.
+  void writeUnordered(const Layout &layout, mlir::ValueRange registers,
+                      const SharedTile &to);
+  Values read(const SharedTile &from, const Layout &layout);
+  mlir::Value constantTable(mlir::arith::ConstantOp constant);
+  Values readTable(mlir::arith::ConstantOp constant, const Layout &layout);
+  size_t enterScope() { return log.size(); }
+  void leaveScope(size_t mark);
+  /// The thread's coordinates in a layout, computed once at the kernel's start.
+  Values threadBase(const Layout &layout);
+
+  // Global memory (Copies.cpp).
+  Access access(mlir::Value view, mlir::ValueRange indices,
+                mlir::ValueRange limits, llvm::ArrayRef<int64_t> dims,
+                const Layout &layout, mlir::IRMapping &scalars);
+  void addRows(Access &access, mlir::Value rows, mlir::Value mask,
+               mlir::Value view, int64_t dim);
+  mlir::Value addressAt(const Access &access, const Coordinates &offset);
+  mlir::Value insideAt(const Access &access, const Coordinates &offset);
+  Values loadAll(const Access &access, int64_t vector);
+  Values loadAll(const Access &access);
+  void storeAll(const Access &access, mlir::ValueRange registers,
+                llvm::function_ref<Values(mlir::ValueRange, mlir::Value address,
+                                          mlir::Value inside)>
+                    combine = nullptr);
+  Values loadFromView(tile::LoadOp load, const Layout &layout);
+  void lowerLoad(tile::LoadOp load);
+  void lowerStore(tile::StoreOp store);
+  void lowerAccumulate(tile::AccumulateOp accumulate);
+  void lowerLoadRows(tile::LoadRowsOp load);
+  void lowerStoreRows(tile::StoreRowsOp store);
+  mlir::Value scalarAddress(mlir::Value view, mlir::ValueRange indices);
+  void copyToShared(tile::LoadOp load, const SharedTile &to,
+                    mlir::IRMapping &scalars);
+  int64_t divisibility(mlir::Value index, unsigned depth = 0);
+
+  // Loops that copy ahead (Pipeline.cpp).
+  struct Pipeline {
+    llvm::SmallVector<tile::LoadOp> loads;
+    llvm::SmallVector<SharedTile> buffers;
+    llvm::SmallVector<int64_t> bytes;
+    int64_t stages = 1;
+  };
+  Pipeline planPipeline(mlir::scf::ForOp loop);
+  void issueCopies(Pipeline &pipeline, mlir::scf::ForOp loop, mlir::Value index,
+                   mlir::Value upper, mlir::Value slot);
+  void stageInvariants(mlir::scf::ForOp loop);
+
+  // Products (Mma.cpp).
+  /// The left or right operand of a product: in shared memory, where its index
+  /// (row of the left, column of the right) and the depth have strides, or in
+  /// the registers of an accumulator.
+  struct Operand {
+    std::optional<SharedTile> tile;
+    int64_t indexStride = 0, depthStride = 0;
+    Layout layout;
+    Values registers;
+  };
+  class Product;
+  mlir::LogicalResult lowerDot(tile::DotOp dot);
+  /// sums + left · right.
+  Values multiply(const Operand &left, const Operand &right, int64_t depth,
+                  const Accumulator &shape, tile::Precision precision,
+                  Values sums);
+  std::optional<Operand> leftInRegisters(mlir::Value a,
+                                         const Accumulator &shape);
+  static Operand inShared(const SharedTile &tile, bool depthFirst);
+
+  // Whole tiles (LowerTiles.cpp).
+  Values maskPadding(const Layout &layout, unsigned dim, Values registers,
+                     double identity);
+  void lowerReduce(tile::ReduceOp reduce);
+  mlir::Value combine(tile::ReduceKind kind, mlir::Value x, mlir::Value y);
+  Values acrossLanes(const Layout &layout, unsigned dim, tile::ReduceKind kind,
+                     Values registers);
+  Values acrossWarps(const Layout &layout, unsigned dim, tile::ReduceKind kind,
+                     Values registers);
+  void scanLanes(const Layout &layout, unsigned dim, bool reverse,
+                 Values &registers);
+  void lowerPrefixSum(tile::PrefixSumOp prefix);
+  void lowerSlice(tile::SliceOp slice);
+  void lowerConcat(tile::ConcatOp concat);
+  void lowerReshape(tile::ReshapeOp reshape);
+  // The triangular inverse (Inverse.cpp).
+  void lowerInverse(tile::UnitLowerInverseOp inverse);
+  void fillZero(const SharedTile &to);
+  void copyStrictLower(mlir::Value matrix, const SharedTile &to);
+  void invertDiagonal(const SharedTile &matrix, const SharedTile &inverse,
+                      int64_t size);
+  void mergeInverses(const SharedTile &matrix, const SharedTile &inverse,
+                     int64_t size, int64_t block);
+  SharedTile part(const SharedTile &tile, int64_t row, int64_t column,
+                  int64_t rows, int64_t columns);
+
+  tile::ProgramOp program;
+  KernelBudget budget;
+  LayoutPlan plan;
+  mlir::OpBuilder builder;
+  GpuBuilder b;
+  SharedMemory shared;
+  int64_t usedShared = 0, overshoot = 0;
+  mlir::Operation *entryEnd = nullptr;
+  llvm::DenseMap<mlir::Value, View> views;
+  llvm::SmallVector<mlir::Value, 4> ids;
+  mlir::IRMapping mapping;
+  llvm::DenseMap<mlir::Value, Versions> versions;
+  /// What was remembered, in order; a region forgets its own when it ends.
+  llvm::SmallVector<std::pair<mlir::Value, bool>> log;
+  std::vector<std::pair<Layout, Values>> bases;
+  llvm::DenseMap<mlir::Operation *, SharedTile> copiedAhead;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> tables;
+  unsigned numTables = 0;
+};
+
+/// The scalar op that `op` is on each element, with what the GPU has its own
+/// instructions for.
+mlir::Value scalarOp(GpuBuilder &b, mlir::Operation *op,
+                     mlir::ValueRange operands);
+
+} // namespace hybrid::nvptx
+
+#endif // HYBRID_LIB_TARGET_NVPTX_KERNELLOWERING_H

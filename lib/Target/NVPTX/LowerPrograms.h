@@ -1,0 +1,29 @@
+//===- LowerPrograms.h - programs as the code of one thread -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_TARGET_NVPTX_LOWERPROGRAMS_H
+#define HYBRID_LIB_TARGET_NVPTX_LOWERPROGRAMS_H
+
+#include "Chips.h"
+
+namespace hybrid::nvptx {
+
+/// On each function made from a program.
+inline constexpr llvm::StringLiteral kSharedBytesAttr = "hybrid.shared_bytes",
+                                     kThreadsAttr = "hybrid.threads";
+
+/// Copies of a product's operands that a loop keeps, at most.
+inline constexpr int64_t kMostStages = 3;
+
+/// Turns every `tile.program` of the module into a function and adds their
+/// number to `count`.
+mlir::LogicalResult lowerPrograms(mlir::ModuleOp module, const Chip &chip,
+                                  unsigned &count);
+
+} // namespace hybrid::nvptx
+
+#endif // HYBRID_LIB_TARGET_NVPTX_LOWERPROGRAMS_H

@@ -1,0 +1,139 @@
+//===- Pipeline.cpp - loops whose operands are copied ahead -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With S stages, iteration i waits for its own copies, passes a barrier, and
+// starts those of iteration i + S - 1 into the stage that iteration i - 1 has
+// read; the barrier says that it has. So there is one barrier per iteration,
+// and S - 1 iterations to hide the latency of a copy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLowering.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::nvptx;
+
+/// Whether `value` can be computed for another iteration: from the induction
+/// variable and from what is outside the loop, by arithmetic alone.
+static bool isMovable(Value value, scf::ForOp loop) {
+  if (value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  Region *body = &loop.getRegion();
+  if (!op)
+    return !body->isAncestor(value.getParentRegion());
+  if (!body->isAncestor(op->getParentRegion()))
+    return true;
+  return isa<arith::ArithDialect>(op->getDialect()) &&
+         op->getBlock() == loop.getBody() &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isMovable(operand, loop); });
+}
+
+/// Maps `value`, and what it is computed from, into `scalars`.
+static Value move(OpBuilder &b, Value value, scf::ForOp loop,
+                  IRMapping &scalars, const IRMapping &outside) {
+  if (Value known = scalars.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || !loop.getRegion().isAncestor(op->getParentRegion())) {
+    Value result = outside.lookupOrDefault(value);
+    scalars.map(value, result);
+    return result;
+  }
+  for (Value operand : op->getOperands())
+    move(b, operand, loop, scalars, outside);
+  b.clone(*op, scalars);
+  return scalars.lookup(value);
+}
+
+KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
+  Pipeline pipeline;
+  if (budget.stages < 2)
+    return pipeline;
+  int64_t total = 0;
+  SmallVector<int64_t> sizes;
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>()) {
+    Value tile = load.getTile();
+    if (!plan.isOperand(tile) || views[load.getView()].isWritten ||
+        storedBytes(cast<RankedTensorType>(tile.getType()).getElementType()) >
+            4)
+      continue;
+    auto movable = [&](Value value) { return isMovable(value, loop); };
+    if (!llvm::all_of(load.getIndices(), movable) ||
+        !llvm::all_of(load.getLimits(), movable))
+      continue;
+    pipeline.loads.push_back(load);
+    ArrayRef<int64_t> shape = shapeOf(tile);
+    sizes.push_back(
+        llvm::alignTo(shape[0], 16) * (llvm::alignTo(shape[1], 8) + 32) *
+        storedBytes(cast<RankedTensorType>(tile.getType()).getElementType()));
+    total += sizes.back();
+  }
+  // Three stages where they leave room for other blocks of a multiprocessor.
+  int64_t room = budget.sharedBytes / 2;
+  if (budget.stages >= 3 && 3 * total <= room)
+    pipeline.stages = 3;
+  else if (2 * total <= room + budget.sharedBytes / 8)
+    pipeline.stages = 2;
+  if (pipeline.loads.empty() || pipeline.stages == 1)
+    return {};
+  for (tile::LoadOp load : pipeline.loads) {
+    // One stage as it would be alone, then the others behind it.
+    OpBuilder::InsertionGuard guard(b);
+    SharedTile one = allocateFor(load.getTile(), shapeOf(load.getTile()));
+    int64_t bytes = llvm::alignTo(
+        one.extents[0] * one.strides[0] * storedBytes(one.element), 128);
+    auto [buffer, pointer] = shared.allocate(bytes * pipeline.stages);
+    one.buffer = buffer;
+    one.pointer = pointer;
+    pipeline.buffers.push_back(one);
+    pipeline.bytes.push_back(bytes);
+  }
+  return pipeline;
+}
+
+/// The copies of the iteration at `index`, if there is one, as one group.
+void KernelLowering::issueCopies(Pipeline &pipeline, scf::ForOp loop,
+                                 Value index, Value upper, Value slot) {
+  Value exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, upper);
+  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    IRMapping scalars;
+    scalars.map(loop.getInductionVar(), index);
+    for (auto [load, buffer, bytes] :
+         llvm::zip(pipeline.loads, pipeline.buffers, pipeline.bytes)) {
+      for (ValueRange values : {load.getIndices(), load.getLimits()})
+        for (Value value : values)
+          move(b, value, loop, scalars, mapping);
+      SharedTile to = buffer;
+      to.pointer = b.address(buffer.pointer, b.mul(slot, b.i32(bytes)));
+      shared.keepAlive(buffer.buffer);
+      copyToShared(load, to, scalars);
+    }
+  }
+  b.commitCopies();
+}
+
+/// Operands of products in the loop that are made before it are brought to
+/// shared memory once.
+void KernelLowering::stageInvariants(scf::ForOp loop) {
+  loop.getBody()->walk([&](tile::DotOp dot) {
+    for (Value operand : {dot.getA(), dot.getB()}) {
+      if (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
+        operand = transpose.getInput();
+      if (loop.getRegion().isAncestor(operand.getParentRegion()) ||
+          plan.isCheap(operand))
+        continue;
+      staged(operand);
+    }
+  });
+}

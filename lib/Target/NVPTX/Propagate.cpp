@@ -1,0 +1,262 @@
+//===- Propagate.cpp - the layout of every tile of a program -------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Propagate.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::nvptx;
+
+bool hybrid::nvptx::isTile(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+ArrayRef<int64_t> hybrid::nvptx::shapeOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getShape();
+}
+
+bool hybrid::nvptx::isElementwise(Operation *op) {
+  return op && op->getNumResults() == 1 && isTile(op->getResult(0)) &&
+         op->getNumRegions() == 0 && !isa<arith::ConstantOp>(op) &&
+         isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+}
+
+LayoutPlan::LayoutPlan(tile::ProgramOp program) {
+  chooseWarps(program);
+  program.walk([&](tile::DotOp dot) {
+    for (Value operand : {dot.getA(), dot.getB()}) {
+      operands.insert(operand);
+      if (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
+        operands.insert(transpose.getInput());
+    }
+  });
+  findWholeRows(program);
+}
+
+/// Eight warps where a tile is too large for the registers of four.
+void LayoutPlan::chooseWarps(tile::ProgramOp program) {
+  constexpr int64_t kManyElements = 128 * 128;
+  program.walk([&](Operation *op) {
+    for (Value result : op->getResults())
+      if (isTile(result) && !isCheap(result) &&
+          cast<RankedTensorType>(result.getType()).getNumElements() >=
+              kManyElements)
+        warps = 8;
+  });
+}
+
+/// Follows a product through elementwise ops and loops to a reduction of its
+/// rows or to the left side of another product.
+bool LayoutPlan::needsWholeRows(Value product) {
+  SmallVector<Value> todo{product};
+  DenseSet<Value> seen;
+  while (!todo.empty()) {
+    Value value = todo.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto reduce = dyn_cast<tile::ReduceOp>(user)) {
+        if (reduce.getDim() == 1 && reduce.getKind() == tile::ReduceKind::max)
+          return true;
+      } else if (isElementwise(user)) {
+        todo.push_back(user->getResult(0));
+      }
+    }
+  }
+  return false;
+}
+
+void LayoutPlan::findWholeRows(tile::ProgramOp program) {
+  program.walk([&](tile::DotOp dot) {
+    ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+    if (needsWholeRows(dot.getResult()))
+      wholeRows.insert({shape[0], shape[1]});
+  });
+  // A product whose left operand has whole rows has them too: then the operand
+  // need not leave its registers.
+  program.walk([&](tile::DotOp dot) {
+    ArrayRef<int64_t> a = shapeOf(dot.getA()), c = shapeOf(dot.getResult());
+    if (!dot.getTransposeA() && wholeRows.contains({a[0], a[1]}))
+      wholeRows.insert({c[0], c[1]});
+  });
+}
+
+Accumulator LayoutPlan::accumulatorOf(ArrayRef<int64_t> shape) const {
+  return Accumulator::divide(shape[0], shape[1], warps,
+                             wholeRows.contains({shape[0], shape[1]}));
+}
+
+Layout LayoutPlan::accumulatorLayout(ArrayRef<int64_t> shape) const {
+  return accumulatorOf(shape).layout(shape[0], shape[1], warps);
+}
+
+bool LayoutPlan::isCheap(Value tile) {
+  auto known = cheap.find(tile);
+  if (known != cheap.end())
+    return known->second;
+  Operation *op = tile.getDefiningOp();
+  bool result = false;
+  if (isa_and_nonnull<tile::SplatOp, tile::IotaOp>(op))
+    result = true;
+  else if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
+    result = isa<SplatElementsAttr>(constant.getValue());
+  else if (isa_and_nonnull<tile::BroadcastOp>(op))
+    result = isCheap(op->getOperand(0));
+  else if (isElementwise(op) && isa<arith::ArithDialect>(op->getDialect()) &&
+           !isa<arith::DivFOp, arith::RemSIOp, arith::DivSIOp>(op))
+    result = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return isTile(operand) && isCheap(operand);
+    });
+  cheap[tile] = result;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// From definitions
+//===----------------------------------------------------------------------===//
+
+LayoutPlan::Result LayoutPlan::natural(Value tile) {
+  auto known = naturals.find(tile);
+  if (known != naturals.end())
+    return known->second;
+  if (!active.insert(tile).second)
+    return std::nullopt;
+  Operation *op = tile.getDefiningOp();
+  bool carried = !op || isa<scf::ForOp, scf::IfOp>(op);
+  Result result = carried ? naturalOfCarried(tile) : naturalOfResult(op);
+  active.erase(tile);
+  // What a cycle cut off is asked again later.
+  if (result || active.empty())
+    naturals[tile] = result;
+  return result;
+}
+
+LayoutPlan::Result LayoutPlan::naturalOfCarried(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (auto branch = dyn_cast_or_null<scf::IfOp>(op)) {
+    unsigned number = cast<OpResult>(tile).getResultNumber();
+    for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
+      if (Result found =
+              natural(region->front().getTerminator()->getOperand(number)))
+        return found;
+    return std::nullopt;
+  }
+  scf::ForOp loop = dyn_cast_or_null<scf::ForOp>(op);
+  unsigned number = 0;
+  if (loop) {
+    number = cast<OpResult>(tile).getResultNumber();
+    // A loop's result has the layout of the argument that carries it.
+    return natural(loop.getRegionIterArg(number));
+  }
+  auto argument = dyn_cast<BlockArgument>(tile);
+  loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                  : scf::ForOp();
+  if (!loop)
+    return std::nullopt;
+  number = argument.getArgNumber() - 1;
+  if (Result next = natural(loop.getYieldedValues()[number]))
+    return next;
+  return natural(loop.getInitArgs()[number]);
+}
+
+LayoutPlan::Result LayoutPlan::naturalOfResult(Operation *op) {
+  if (auto dot = dyn_cast<tile::DotOp>(op))
+    return accumulatorLayout(shapeOf(dot.getResult()));
+  if (auto inverse = dyn_cast<tile::UnitLowerInverseOp>(op))
+    return accumulatorLayout(shapeOf(inverse.getResult()));
+  if (auto prefix = dyn_cast<tile::PrefixSumOp>(op))
+    return Layout::scan(shapeOf(prefix.getResult()), prefix.getDim(), warps);
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+    // A reduction keeps the layout of what it reduces, whatever that is.
+    Value input = reduce.getInput();
+    if (active.contains(input))
+      return std::nullopt;
+    return layoutOf(input).reduced(reduce.getDim());
+  }
+  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
+    if (Result input = natural(transpose.getInput()))
+      return input->permuted(transpose.getPermutation());
+    return std::nullopt;
+  }
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
+    if (Result input = natural(reshape.getInput()))
+      return input->reshaped(shapeOf(reshape.getResult()));
+    return std::nullopt;
+  }
+  if (!isElementwise(op))
+    return std::nullopt;
+  // A product's layout before others: it is the one that moves most.
+  Result best;
+  for (Value operand : op->getOperands()) {
+    if (!isTile(operand) || isCheap(operand))
+      continue;
+    Result found = natural(operand);
+    bool isProduct = found && found->getShape().size() == 2 &&
+                     *found == accumulatorLayout(shapeOf(operand));
+    if (found && (!best || isProduct))
+      best = found;
+    if (isProduct)
+      break;
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// From uses
+//===----------------------------------------------------------------------===//
+
+LayoutPlan::Result LayoutPlan::wishOf(Operation *user, Value tile) {
+  if (isElementwise(user)) {
+    if (Result found = natural(user->getResult(0)))
+      return found;
+    return wished(user->getResult(0));
+  }
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(user)) {
+    if (Result found = wished(broadcast.getResult()))
+      return found->restricted(shapeOf(tile));
+    return std::nullopt;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(user)) {
+    for (auto [init, argument] :
+         llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
+      if (init == tile)
+        return natural(argument);
+    return std::nullopt;
+  }
+  if (auto dot = dyn_cast<tile::DotOp>(user))
+    if (dot.getAcc() == tile)
+      return natural(dot.getResult());
+  return std::nullopt;
+}
+
+LayoutPlan::Result LayoutPlan::wished(Value tile) {
+  if (!wishing.insert(tile).second)
+    return std::nullopt;
+  Result result;
+  for (Operation *user : tile.getUsers())
+    if ((result = wishOf(user, tile)))
+      break;
+  wishing.erase(tile);
+  return result;
+}
+
+Layout LayoutPlan::layoutOf(Value tile) {
+  auto known = chosen.find(tile);
+  if (known != chosen.end())
+    return known->second;
+  Result result = natural(tile);
+  if (!result)
+    result = wished(tile);
+  if (!result)
+    result = Layout::blocked(shapeOf(tile), warps);
+  return chosen.try_emplace(tile, *result).first->second;
+}

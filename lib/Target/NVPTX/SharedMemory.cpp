@@ -1,0 +1,133 @@
+//===- SharedMemory.cpp - buffers of a block, and who waits for whom -----===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SharedMemory.h"
+
+using namespace mlir;
+using namespace hybrid::nvptx;
+
+/// Of every buffer: what the widest access asks for, and whole cache lines.
+static constexpr int64_t kAlignment = 128;
+
+void SharedMemory::begin(Value pointer, Operation *before) {
+  base = pointer;
+  constantsBefore = before;
+}
+
+std::pair<unsigned, Value> SharedMemory::allocate(int64_t bytes) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(constantsBefore);
+  auto offset = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  Value pointer = b.address(base, offset.getResult());
+  buffers.push_back({int64_t(llvm::alignTo(bytes, kAlignment)), offset});
+  return {unsigned(buffers.size() - 1), pointer};
+}
+
+void SharedMemory::touch(unsigned buffer) {
+  Buffer &entry = buffers[buffer];
+  if (entry.first < 0)
+    entry.first = epoch;
+  entry.last = epoch;
+}
+
+void SharedMemory::barrier() {
+  if (!copying.empty()) {
+    b.commitCopies();
+    b.waitForCopies(0);
+    copying.clear();
+  }
+  b.barrier();
+  ++epoch;
+  read.clear();
+  written.clear();
+  viewsRead.clear();
+  viewsWritten.clear();
+}
+
+bool SharedMemory::isPending() const {
+  return !read.empty() || !written.empty() || !viewsRead.empty() ||
+         !viewsWritten.empty();
+}
+
+void SharedMemory::flush() {
+  if (isPending())
+    barrier();
+}
+
+void SharedMemory::reads(unsigned buffer) {
+  if (written.contains(buffer))
+    barrier();
+  read.insert(buffer);
+  touch(buffer);
+}
+
+void SharedMemory::writes(unsigned buffer) {
+  if (read.contains(buffer) || written.contains(buffer))
+    barrier();
+  written.insert(buffer);
+  touch(buffer);
+}
+
+void SharedMemory::writesAsync(unsigned buffer) {
+  writes(buffer);
+  copying.insert(buffer);
+}
+
+void SharedMemory::keepAlive(unsigned buffer) { touch(buffer); }
+
+void SharedMemory::readsView(Value view) {
+  if (viewsWritten.contains(view))
+    barrier();
+  viewsRead.insert(view);
+}
+
+void SharedMemory::writesView(Value view) {
+  if (viewsRead.contains(view) || viewsWritten.contains(view))
+    barrier();
+  viewsWritten.insert(view);
+}
+
+void SharedMemory::leaveLoop(const Mark &mark) {
+  for (unsigned n = 0; n < mark.buffers; ++n)
+    if (buffers[n].last >= mark.epoch)
+      buffers[n].last = epoch;
+}
+
+int64_t SharedMemory::place() {
+  struct Placed {
+    int64_t begin, end, first, last;
+  };
+  SmallVector<Placed> placed;
+  SmallVector<unsigned> order;
+  for (unsigned n = 0; n < buffers.size(); ++n)
+    if (buffers[n].first >= 0)
+      order.push_back(n);
+  // Large ones first: they are the hardest to fit.
+  llvm::sort(order, [&](unsigned x, unsigned y) {
+    return std::pair(buffers[x].bytes, x) > std::pair(buffers[y].bytes, y);
+  });
+  int64_t end = 0;
+  for (unsigned n : order) {
+    Buffer &buffer = buffers[n];
+    int64_t begin = 0;
+    // `placed` is kept in the order of addresses.
+    for (const Placed &other : placed) {
+      bool meet = buffer.first <= other.last && other.first <= buffer.last;
+      if (meet && begin < other.end && other.begin < begin + buffer.bytes)
+        begin = other.end;
+    }
+    Placed mine{begin, begin + buffer.bytes, buffer.first, buffer.last};
+    auto at =
+        llvm::lower_bound(placed, mine, [](const Placed &x, const Placed &y) {
+          return std::pair(x.begin, x.end) < std::pair(y.begin, y.end);
+        });
+    placed.insert(at, mine);
+    end = std::max(end, mine.end);
+    buffer.offset.setValueAttr(b.getI32IntegerAttr(int32_t(begin)));
+  }
+  return end;
+}

@@ -1,0 +1,99 @@
+//===- SharedMemory.h - buffers of a block, and who waits for whom -*- C++ -*-//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Code is made in the order of the program, and memory is placed when all of it
+// is known. Time is counted in barriers: a buffer lives from the epoch of its
+// first access to that of its last, and two buffers may share memory when their
+// lives do not meet, because then a barrier lies between them. The same count
+// says where a barrier has to be: before an access to what was written, and
+// before a write to what was accessed, since the last one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_TARGET_NVPTX_SHAREDMEMORY_H
+#define HYBRID_LIB_TARGET_NVPTX_SHAREDMEMORY_H
+
+#include "GpuBuilder.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace hybrid::nvptx {
+
+/// A tile in shared memory: strides in elements, and how far each dim may be
+/// accessed. `pointer` may be one of several copies that a pipeline keeps.
+struct SharedTile {
+  unsigned buffer;
+  mlir::Value pointer;
+  mlir::Type element;
+  Coordinates strides, extents;
+  /// Elements that may be accessed at once: fewer where the pointer is not a
+  /// multiple of 16 bytes.
+  int64_t vector = 8;
+};
+
+class SharedMemory {
+public:
+  /// Memory is addressed from `base`, a pointer that dominates all code; so do
+  /// the places of buffers, which are filled in by `place`.
+  SharedMemory(GpuBuilder &b) : b(b) {}
+  void begin(mlir::Value base, mlir::Operation *constantsBefore);
+
+  /// A new buffer and the pointer to it.
+  std::pair<unsigned, mlir::Value> allocate(int64_t bytes);
+
+  /// Called before the code that accesses a buffer.
+  void reads(unsigned buffer);
+  void writes(unsigned buffer);
+  /// The same for a view of global memory.
+  void readsView(mlir::Value view);
+  void writesView(mlir::Value view);
+  /// The buffer is written by copies that have begun.
+  void writesAsync(unsigned buffer);
+  /// The pipeline that fills the buffer waits by itself; only its life counts.
+  void keepAlive(unsigned buffer);
+
+  /// Copies begun so far are waited for with the next group of a pipeline.
+  void joinCopies() { copying.clear(); }
+
+  /// A barrier for all that is pending.
+  void barrier();
+  void flush();
+  bool isPending() const;
+
+  /// Around a region that may run any number of times: what is accessed inside
+  /// lives through all of it when it is older.
+  struct Mark {
+    unsigned buffers;
+    int64_t epoch;
+  };
+  Mark enter() const { return {unsigned(buffers.size()), epoch}; }
+  bool hadBarrier(const Mark &mark) const { return epoch != mark.epoch; }
+  void leaveLoop(const Mark &mark);
+
+  /// Gives every buffer its place and returns the bytes of all.
+  int64_t place();
+
+private:
+  struct Buffer {
+    int64_t bytes;
+    mlir::arith::ConstantOp offset;
+    int64_t first = -1, last = -1;
+  };
+  void touch(unsigned buffer);
+
+  GpuBuilder &b;
+  mlir::Value base;
+  mlir::Operation *constantsBefore = nullptr;
+  llvm::SmallVector<Buffer> buffers;
+  int64_t epoch = 0;
+  llvm::DenseSet<unsigned> read, written, copying;
+  llvm::DenseSet<mlir::Value> viewsRead, viewsWritten;
+};
+
+} // namespace hybrid::nvptx
+
+#endif // HYBRID_LIB_TARGET_NVPTX_SHAREDMEMORY_H
