@@ -54,8 +54,7 @@ void KernelLowering::copyStrictLower(Value matrix, const SharedTile &to) {
 
 void KernelLowering::invertDiagonal(const SharedTile &matrix,
                                     const SharedTile &inverse, int64_t size) {
-  shared.reads(matrix.buffer);
-  shared.writes(inverse.buffer);
+  shared.readsAndWrites(matrix.buffer, inverse.buffer);
   Type f32 = b.getF32Type();
   int64_t stride = matrix.strides[0];
   for (int64_t first = 0; first < size; first += numThreads()) {

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 namespace hybrid {
+#define GEN_PASS_DEF_HYBRIDNVPTXANNOTATELAYOUTS
 #define GEN_PASS_DEF_HYBRIDNVPTXLOWERPROGRAMS
 #include "hybrid/Target/NVPTX/Passes.h.inc"
 } // namespace hybrid
@@ -66,6 +67,32 @@ LogicalResult hybrid::nvptx::lowerPrograms(ModuleOp module, const Chip &chip,
 }
 
 namespace {
+
+struct AnnotateLayouts
+    : hybrid::impl::HybridNVPTXAnnotateLayoutsBase<AnnotateLayouts> {
+  void runOnOperation() override {
+    Builder builder(&getContext());
+    for (auto program : getOperation().getOps<tile::ProgramOp>()) {
+      LayoutPlan plan(program);
+      program.getBody().walk([&](Operation *op) {
+        SmallVector<Attribute> layouts;
+        for (Value result : op->getResults()) {
+          if (!isTile(result))
+            continue;
+          std::string text;
+          llvm::raw_string_ostream stream(text);
+          if (plan.isCheap(result) || isa<tile::BroadcastOp>(op))
+            stream << "where used";
+          else
+            plan.layoutOf(result).print(stream);
+          layouts.push_back(builder.getStringAttr(text));
+        }
+        if (!layouts.empty())
+          op->setAttr("gpu.layout", builder.getArrayAttr(layouts));
+      });
+    }
+  }
+};
 
 struct LowerPrograms
     : hybrid::impl::HybridNVPTXLowerProgramsBase<LowerPrograms> {

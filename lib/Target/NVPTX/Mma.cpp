@@ -413,12 +413,13 @@ KernelLowering::multiply(const Operand &left, const Operand &right,
                    (llvm::alignTo(depth, 16) - 1) * operand.depthStride + 2;
     overshoot = std::max(overshoot, last * bytes);
   };
+  SmallVector<unsigned, 2> buffers{right.tile->buffer};
+  reach(right, 8 * shape.columnTiles * shape.columnWarps);
   if (left.tile) {
-    shared.reads(left.tile->buffer);
+    buffers.push_back(left.tile->buffer);
     reach(left, 16 * shape.rowTiles * shape.rowWarps);
   }
-  shared.reads(right.tile->buffer);
-  reach(right, 8 * shape.columnTiles * shape.columnWarps);
+  shared.reads(buffers);
   return Product(*this, left, right, depth, shape, precision)
       .emit(std::move(sums));
 }

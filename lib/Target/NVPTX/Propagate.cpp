@@ -250,12 +250,20 @@ LayoutPlan::Result LayoutPlan::wished(Value tile) {
 }
 
 Layout LayoutPlan::layoutOf(Value tile) {
+  // What a loop carries has one layout, as argument and as result.
+  if (auto loop = tile.getDefiningOp<scf::ForOp>())
+    return layoutOf(
+        loop.getRegionIterArg(cast<OpResult>(tile).getResultNumber()));
   auto known = chosen.find(tile);
   if (known != chosen.end())
     return known->second;
   Result result = natural(tile);
   if (!result)
     result = wished(tile);
+  if (!result)
+    if (auto argument = dyn_cast<BlockArgument>(tile))
+      if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
+        result = wished(loop.getResult(argument.getArgNumber() - 1));
   if (!result)
     result = Layout::blocked(shapeOf(tile), warps);
   return chosen.try_emplace(tile, *result).first->second;

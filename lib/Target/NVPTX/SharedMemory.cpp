@@ -58,11 +58,22 @@ void SharedMemory::flush() {
     barrier();
 }
 
-void SharedMemory::reads(unsigned buffer) {
-  if (written.contains(buffer))
+void SharedMemory::reads(ArrayRef<unsigned> list) {
+  if (llvm::any_of(list, [&](unsigned buffer) {
+        return written.contains(buffer);
+      }))
     barrier();
-  read.insert(buffer);
-  touch(buffer);
+  for (unsigned buffer : list) {
+    read.insert(buffer);
+    touch(buffer);
+  }
+}
+
+void SharedMemory::readsAndWrites(unsigned from, unsigned to) {
+  if (written.contains(from) || written.contains(to) || read.contains(to))
+    barrier();
+  reads(from);
+  writes(to);
 }
 
 void SharedMemory::writes(unsigned buffer) {

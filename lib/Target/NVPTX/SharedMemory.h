@@ -45,9 +45,11 @@ public:
   /// A new buffer and the pointer to it.
   std::pair<unsigned, mlir::Value> allocate(int64_t bytes);
 
-  /// Called before the code that accesses a buffer.
-  void reads(unsigned buffer);
+  /// Called before the code that accesses a buffer, or several at once: a
+  /// barrier for one of them comes before the accesses to all.
+  void reads(llvm::ArrayRef<unsigned> buffers);
   void writes(unsigned buffer);
+  void readsAndWrites(unsigned from, unsigned to);
   /// The same for a view of global memory.
   void readsView(mlir::Value view);
   void writesView(mlir::Value view);

@@ -10,6 +10,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def HybridNVPTXAnnotateLayouts
+    : Pass<"hybrid-nvptx-annotate-layouts", "mlir::ModuleOp"> {
+  let summary = "writes the layout of every tile into the IR, for tests";
+  let description = [{
+    Each op that makes tiles gets `gpu.layout`: which digits of the register, the
+    lane and the warp number run along which dim, the fastest first, or `where
+    used` for what is computed at each use. Changes no numbers.
+
+    ```mlir
+    %s = tile.dot %q, %k, %zero {gpu.layout = ["registers [2 x 1 of dim 1, 2 x 8 of dim 0] lanes [...] warps [...]"]}
+    ```
+  }];
+}
+
 def HybridNVPTXLowerPrograms
     : Pass<"hybrid-nvptx-lower-programs", "mlir::ModuleOp"> {
   let summary = "tile programs become the code of one thread of a block";

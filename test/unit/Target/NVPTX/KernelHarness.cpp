@@ -60,7 +60,7 @@ std::string currentTest() {
 
 void hybrid::target::KernelTest::writeCase(tile::ProgramOp program,
                                            const nvptx::Kernel &kernel,
-                                           StringRef cubin,
+                                           StringRef ptx, StringRef cubin,
                                            ArrayRef<HostBuffer *> buffers,
                                            ArrayRef<int64_t> symbols,
                                            double tolerance) {
@@ -79,8 +79,13 @@ void hybrid::target::KernelTest::writeCase(tile::ProgramOp program,
       tasks *= grid[dim];
   }
 
-  CaseWriter out(std::string(folder) + "/" + currentTest() + "." +
-                 std::to_string(cases++) + ".case");
+  std::string path = std::string(folder) + "/" + currentTest() + "." +
+                     std::to_string(cases++);
+  std::error_code error;
+  llvm::raw_fd_ostream text(path + ".mlir", error);
+  text << program << "\n";
+  llvm::raw_fd_ostream(path + ".ptx", error) << ptx;
+  CaseWriter out(path + ".case");
   out.text(kernel.symbol);
   out.text(cubin);
   out.number(kernel.threads);
@@ -127,6 +132,6 @@ void hybrid::target::KernelTest::compare(tile::ProgramOp program,
   ASSERT_TRUE(succeeded(assembled)) << reported << code->ptx;
   for (const nvptx::KernelResources &kernel : assembled->kernels)
     RecordProperty(kernel.symbol + ".registers", int(kernel.registers));
-  writeCase(program, code->kernels.front(), assembled->cubin, buffers, symbols,
-            tolerance);
+  writeCase(program, code->kernels.front(), code->ptx, assembled->cubin,
+            buffers, symbols, tolerance);
 }

@@ -7,7 +7,7 @@
 //
 // Where the compiler is tested there is no GPU: kernels are assembled. With
 // HYBRID_GPU_CASES=FOLDER every comparison is also written there as one file,
-// which test/gpu/run-cases.cpp runs on a card.
+// which test/gpu/kernel-cases.cpp runs on a card.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ protected:
 
 private:
   void writeCase(tile::ProgramOp program, const nvptx::Kernel &kernel,
-                 llvm::StringRef cubin,
+                 llvm::StringRef ptx, llvm::StringRef cubin,
                  llvm::ArrayRef<tile::HostBuffer *> buffers,
                  llvm::ArrayRef<int64_t> symbols, double tolerance);
   unsigned cases = 0;
