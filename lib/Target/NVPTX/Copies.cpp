@@ -400,6 +400,11 @@ void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
     Layout narrow = layout;
     writeUnordered(narrow, loadAll(from, 1), to);
   };
+  OpBuilder::InsertionGuard outer(b);
+  if (Value first = b.isFirstWarp(layout)) {
+    auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
   auto copyPieces = [&](int64_t count) {
     if (count * bytes >= 4 && layout.extent(last) <= to.extents[last] &&
         (last == 0 || layout.extent(0) <= to.extents[0]))

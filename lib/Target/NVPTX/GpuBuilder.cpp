@@ -127,23 +127,27 @@ GpuBuilder::Values GpuBuilder::threadBase(const Layout &layout) {
   return base;
 }
 
-Value GpuBuilder::isFirstCopy(const Layout &layout) {
-  Value first;
-  for (auto [factors, number] : {std::pair(layout.getLanes(), laneNumber),
-                                 {layout.getWarps(), warpNumber}}) {
-    int64_t weight = 1, mask = 0;
-    for (const Factor &factor : factors) {
-      if (factor.dim == kCopies)
-        mask |= weight * (factor.size - 1);
-      weight *= factor.size;
-    }
-    if (mask == 0)
-      continue;
-    Value digits = arith::AndIOp::create(*this, number, i32(mask));
-    first = both(first, arith::CmpIOp::create(*this, arith::CmpIPredicate::eq,
-                                              digits, i32(0)));
+/// Whether the digits of `number` that count copies are 0; null without any.
+static Value isFirst(GpuBuilder &b, ArrayRef<Factor> factors, Value number) {
+  int64_t weight = 1, mask = 0;
+  for (const Factor &factor : factors) {
+    if (factor.dim == kCopies)
+      mask |= weight * (factor.size - 1);
+    weight *= factor.size;
   }
-  return first;
+  if (mask == 0)
+    return {};
+  Value digits = arith::AndIOp::create(b, number, b.i32(mask));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, digits, b.i32(0));
+}
+
+Value GpuBuilder::isFirstWarp(const Layout &layout) {
+  return isFirst(*this, layout.getWarps(), warpNumber);
+}
+
+Value GpuBuilder::isFirstCopy(const Layout &layout) {
+  return both(isFirst(*this, layout.getLanes(), laneNumber),
+              isFirstWarp(layout));
 }
 
 //===----------------------------------------------------------------------===//

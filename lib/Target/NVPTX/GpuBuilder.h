@@ -69,6 +69,9 @@ public:
   /// Whether this thread is the first of those that hold the same elements;
   /// null where there are no copies.
   mlir::Value isFirstCopy(const Layout &layout);
+  /// The same for warps alone: lanes of a warp that write the same value to the
+  /// same place do no harm.
+  mlir::Value isFirstWarp(const Layout &layout);
 
   // Exchange.
   void barrier();

@@ -59,9 +59,8 @@ void SharedMemory::flush() {
 }
 
 void SharedMemory::reads(ArrayRef<unsigned> list) {
-  if (llvm::any_of(list, [&](unsigned buffer) {
-        return written.contains(buffer);
-      }))
+  if (llvm::any_of(list,
+                   [&](unsigned buffer) { return written.contains(buffer); }))
     barrier();
   for (unsigned buffer : list) {
     read.insert(buffer);

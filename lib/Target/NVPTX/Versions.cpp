@@ -296,6 +296,11 @@ void KernelLowering::writeUnordered(const Layout &layout, ValueRange registers,
   Values base = threadBase(layout);
   Value address = threadAddress(b, to, base);
   int64_t vector = vectorOf(layout, to);
+  OpBuilder::InsertionGuard outer(b);
+  if (Value first = b.isFirstWarp(layout)) {
+    auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
   for (int64_t reg = 0; reg < layout.numRegisters(); reg += vector) {
     Coordinates offset = layout.registerOffset(reg);
     Value inside;

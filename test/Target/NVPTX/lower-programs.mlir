@@ -1,25 +1,75 @@
-// RUN: hybrid-opt %s -hybrid-nvptx-lower-programs | FileCheck %s
+// RUN: hybrid-opt %s -hybrid-nvptx-lower-programs -split-input-file | FileCheck %s
 
-// Elements are dealt to the threads of a block, which wait for each other.
-// CHECK-LABEL: func.func @double(%{{.*}}: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<176 x i8>})
-// CHECK: %[[ID:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
-// CHECK: %[[THREAD:.*]] = arith.extui %[[ID]]
-// CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.ctaid.x"
-// CHECK: scf.for %{{.*}} = %[[THREAD]] to
-// CHECK: llvm.load {{.*}} -> f32
+// A block per task, one parameter by value; a warp reads a row of 16-byte pieces
+// and what is past the limit is left out by a predicate.
+// CHECK-LABEL: func.func @double(%{{.*}}: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<176 x i8>}) attributes {hybrid.shared_bytes = 0 : i64, hybrid.threads = 128 : i64}
+// CHECK: llvm.inline_asm has_side_effects {{.*}}@p ld.global.nc.v4.b32
 // CHECK: arith.addf
-// CHECK: llvm.store
-// CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"
+// CHECK: llvm.inline_asm has_side_effects {{.*}}@p st.global.v4.b32
+// CHECK-NOT: barrier
 // CHECK: return
-// CHECK: llvm.mlir.global external @double_scratch() {addr_space = 3 : i32
 tile.program @double(%x: !tile.view<?x64xf32>, %y: !tile.view<?x64xf32>)
     grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 16)> order [parallel] {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   %block = tile.id 0
   %row = arith.muli %block, %c16 : index
-  %a = tile.load %x[%row, %c0] dims [0, 1] : !tile.view<?x64xf32> -> tensor<16x64xf32>
+  %rows = tile.dim %x, 0 : !tile.view<?x64xf32>
+  %a = tile.load %x[%row, %c0] dims [0, 1] limit(%rows) : !tile.view<?x64xf32> -> tensor<16x64xf32>
   %b = arith.addf %a, %a : tensor<16x64xf32>
-  tile.store %b, %y[%row, %c0] dims [0, 1] : tensor<16x64xf32>, !tile.view<?x64xf32>
+  tile.store %b, %y[%row, %c0] dims [0, 1] limit(%rows) : tensor<16x64xf32>, !tile.view<?x64xf32>
+  tile.return
+}
+
+// -----
+
+// Operands are copied two iterations ahead; one barrier per iteration. f32 is
+// three products in tf32.
+// CHECK-LABEL: func.func @product
+// CHECK: llvm.nvvm.cp.async.cg.shared.global.16
+// CHECK: llvm.nvvm.cp.async.commit.group
+// CHECK: scf.for
+// CHECK: llvm.nvvm.cp.async.wait.group
+// CHECK: llvm.nvvm.barrier.cta.sync.aligned.all
+// CHECK: llvm.nvvm.cp.async.cg.shared.global.16
+// CHECK-NOT: barrier
+// CHECK-COUNT-3: llvm.nvvm.mma.m16n8k8.row.col.tf32
+// CHECK: scf.yield
+!matrix = !tile.view<?x128xf32>
+tile.program @product(%a: !matrix, %b: !tile.view<64x128xf32>, %c: !tile.view<?x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 16)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c16 : index
+  %zero = arith.constant dense<0.0> : tensor<16x64xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c16 iter_args(%acc = %zero) -> tensor<16x64xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] : !matrix -> tensor<16x16xf32>
+    %w = tile.load %b[%c0, %k] dims [0, 1] : !tile.view<64x128xf32> -> tensor<64x16xf32>
+    %next = tile.dot %x, %w, %acc {transpose_b} : tensor<16x16xf32>, tensor<64x16xf32> -> tensor<16x64xf32>
+    scf.yield %next : tensor<16x64xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<16x64xf32>, !tile.view<?x64xf32>
+  tile.return
+}
+
+// -----
+
+// bf16 goes through ldmatrix; the right operand is transposed on the way.
+// CHECK-LABEL: func.func @half
+// CHECK: llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16
+// CHECK: llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16
+// CHECK: llvm.nvvm.mma.m16n8k16.row.col.bf16
+// CHECK-NOT: tf32
+!half = !tile.view<64x64xbf16>
+tile.program @half(%a: !half, %b: !half, %c: !tile.view<64x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %x = tile.load %a[%c0, %c0] dims [0, 1] : !half -> tensor<64x64xbf16>
+  %y = tile.load %b[%c0, %c0] dims [0, 1] : !half -> tensor<64x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %sum = tile.dot %x, %y, %zero : tensor<64x64xbf16>, tensor<64x64xbf16> -> tensor<64x64xf32>
+  tile.store %sum, %c[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !tile.view<64x64xf32>
   tile.return
 }

@@ -79,8 +79,8 @@ void hybrid::target::KernelTest::writeCase(tile::ProgramOp program,
       tasks *= grid[dim];
   }
 
-  std::string path = std::string(folder) + "/" + currentTest() + "." +
-                     std::to_string(cases++);
+  std::string path =
+      std::string(folder) + "/" + currentTest() + "." + std::to_string(cases++);
   std::error_code error;
   llvm::raw_fd_ostream text(path + ".mlir", error);
   text << program << "\n";

@@ -1,0 +1,211 @@
+"""Times kernels of the tile families on a card beside PyTorch.
+
+    gpu-kernels FOLDER sm_90a bench/programs/*.mlir > FOLDER/manifest.json
+    python3 gpu_kernels.py FOLDER
+
+Every kernel is checked against PyTorch in f64 or f32 first, then timed with
+events: the median of 20 launches after 5 to warm up. `floor` is the larger of
+the operations over the rate of the tensor cores that the product uses and the
+bytes over the memory rate, both measured or stated below.
+"""
+
+import ctypes
+import json
+import sys
+
+import torch
+
+COPY_RATE = 4.2e12  # bytes read and written per second, measured by copying
+TF32_RATE = 495e12 / 3  # an f32 product is three in tf32
+BF16_RATE = 790e12  # measured, 8192 x 8192 x 8192
+
+cuda = ctypes.CDLL("libcuda.so.1")
+
+
+def call(name, *arguments):
+    result = getattr(cuda, name)(*arguments)
+    if result != 0:
+        raise RuntimeError(f"{name} failed with {result}")
+
+
+class Kernel:
+    def __init__(self, folder, row):
+        self.row = row
+        with open(f"{folder}/{row['name']}.cubin", "rb") as file:
+            self.image = file.read()
+        module = ctypes.c_void_p()
+        call("cuModuleLoadData", ctypes.byref(module), self.image)
+        self.function = ctypes.c_void_p()
+        call("cuModuleGetFunction", ctypes.byref(self.function), module,
+             row["symbol"].encode())
+        call("cuFuncSetAttribute", self.function, 8, row["shared"])
+
+    def __call__(self, views, grid, parallel):
+        """`views` are tensors; `parallel` says which grid dims are."""
+        words = []
+        for view in views:
+            pad = [0] * (4 - view.dim())
+            words += [view.data_ptr(), *view.shape, *pad, *view.stride(), *pad]
+        words += list(grid) + [0] * (4 - len(grid))
+        arguments = (ctypes.c_int64 * len(words))(*words)
+        pointer = (ctypes.c_void_p * 1)(
+            ctypes.cast(arguments, ctypes.c_void_p).value)
+        tasks = 1
+        for size, is_parallel in zip(grid, parallel):
+            tasks *= size if is_parallel else 1
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        call("cuLaunchKernel", self.function, tasks, 1, 1, self.row["threads"],
+             1, 1, self.row["shared"], stream, pointer, None)
+
+
+def median_ms(run):
+    for _ in range(5):
+        run()
+    times = []
+    for _ in range(20):
+        start = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        start.record()
+        run()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return sorted(times)[len(times) // 2]
+
+
+def error(got, expected):
+    got, expected = got.double(), expected.double()
+    return (torch.linalg.norm(got - expected)
+            / torch.linalg.norm(expected)).item()
+
+
+def report(kernel, ms, floor_ms, wrong, peer=""):
+    row = kernel.row
+    print(f"{row['name']:28} {ms:8.3f} ms  floor {floor_ms:7.3f}  "
+          f"error {wrong:.1e}  {row['registers']} registers, "
+          f"{row['spills']} bytes spilled  {peer}", flush=True)
+
+
+def product(kernel, dtype):
+    n = 4096
+    tile = kernel.row["name"].split("_")[-1].split("x")
+    rows, columns = (128, 128) if dtype == torch.bfloat16 else map(int, tile[:2])
+    a = torch.randn(n, n, device="cuda").to(dtype)
+    b = torch.randn(n, n, device="cuda").to(dtype)
+    c = torch.full_like(a, float("nan"))
+    run = lambda: kernel([a, b, c], [n // rows, n // columns], [True, True])
+    run()
+    wrong = error(c[:512], a[:512].double() @ b.double().T)
+    ms = median_ms(run)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    peer = median_ms(lambda: a @ b.T)
+    flops = 2 * n**3
+    rate = BF16_RATE if dtype == torch.bfloat16 else TF32_RATE
+    report(kernel, ms, flops / rate * 1e3, wrong,
+           f"{flops / ms / 1e9:.0f} TF/s, torch {peer:.3f} ms = "
+           f"{flops / peer / 1e9:.0f} TF/s")
+
+
+def segments(batch, length):
+    table = torch.tensor([[n * length, (n + 1) * length, n, 0]
+                          for n in range(batch)], dtype=torch.int32).cuda()
+    owner = torch.arange(batch, dtype=torch.int32).repeat_interleave(length)
+    return table, owner.cuda()
+
+
+def attention(q, k, v, batch, length):
+    split = lambda x: x.view(batch, length, *x.shape[1:]).transpose(1, 2)
+    o = torch.nn.functional.scaled_dot_product_attention(
+        split(q), split(k), split(v), is_causal=True)
+    return o.transpose(1, 2).reshape(q.shape)
+
+
+def softmax_forward(kernel, dtype):
+    batch, length, heads, dim = 4, 4096, 16, 128
+    q, k, v = (torch.randn(batch * length, heads, dim, device="cuda").to(dtype)
+               for _ in range(3))
+    o = torch.full_like(q, float("nan"))
+    lse = torch.empty(batch * length, heads, device="cuda")
+    table, owner = segments(batch, length)
+    rows = 128 if dtype == torch.bfloat16 else int(
+        kernel.row["name"].split("_")[-1].split("x")[0])
+    run = lambda: kernel([q, k, v, table, owner, o, lse],
+                         [batch, heads, length // rows], [True] * 3)
+    run()
+    wrong = error(o[:length], attention(q[:length].float(), k[:length].float(),
+                                        v[:length].float(), 1, length))
+    ms = median_ms(run)
+    peer = median_ms(lambda: attention(q, k, v, batch, length))
+    flops = 2 * batch * heads * length**2 * dim  # causal
+    rate = BF16_RATE if dtype == torch.bfloat16 else TF32_RATE
+    report(kernel, ms, flops / rate * 1e3, wrong,
+           f"{flops / ms / 1e9:.0f} TF/s, torch {peer:.3f} ms")
+
+
+def delta_reference(q, k, v, g, beta, scale):
+    """Token by token, for a short prefix."""
+    heads, dim = q.shape[1:]
+    state = torch.zeros(heads, dim, v.shape[2], dtype=torch.float64,
+                        device="cuda")
+    outputs = []
+    for t in range(q.shape[0]):
+        state = state * g[t].exp()[:, :, None]
+        read = torch.einsum("hk,hkv->hv", k[t], state)
+        state = state + torch.einsum("hk,hv->hkv", k[t],
+                                     beta[t][:, None] * (v[t] - read))
+        outputs.append(torch.einsum("hk,hkv->hv", q[t] * scale, state))
+    return torch.stack(outputs)
+
+
+def delta_forward(kernel):
+    batch, length, heads, dim = 4, 4096, 16, 128
+    tokens = batch * length
+    q, k, v = (torch.randn(tokens, heads, dim, device="cuda") for _ in range(3))
+    q = torch.nn.functional.normalize(q, dim=-1)
+    k = torch.nn.functional.normalize(k, dim=-1)
+    g = -torch.rand(tokens, heads, 1, device="cuda") * 0.1
+    beta = torch.rand(tokens, heads, device="cuda")
+    o = torch.full_like(v, float("nan"))
+    table, owner = segments(batch, length)
+    run = lambda: kernel([q, k, v, table, owner, g, beta, o], [batch, heads],
+                         [True, True])
+    run()
+    few = 300
+    wrong = error(o[:few], delta_reference(
+        *(x[:few].double() for x in (q, k, v, g, beta)), 0.08838834764831845))
+    ms = median_ms(run)
+    moved = 4 * (4 * tokens * heads * dim + 2 * tokens * heads)
+    report(kernel, ms, moved / COPY_RATE * 1e3, wrong,
+           f"{tokens / ms / 1e3:.1f} M tokens/s")
+
+
+def adamw(kernel):
+    n = 1 << 26
+    p, g, m, v = (torch.rand(n, device="cuda") for _ in range(4))
+    scalars = torch.ones(16, device="cuda")
+    run = lambda: kernel([p, g, m, v, scalars], [n // 16384], [True])
+    ms = median_ms(run)
+    report(kernel, ms, 7 * 4 * n / COPY_RATE * 1e3, 0.0,
+           f"{7 * 4 * n / ms / 1e9:.2f} TB/s")
+
+
+def main():
+    folder = sys.argv[1]
+    torch.manual_seed(1)
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    for line in open(f"{folder}/manifest.json"):
+        row = json.loads(line)
+        kernel, name = Kernel(folder, row), row["name"]
+        dtype = torch.bfloat16 if name.endswith("bf16") else torch.float32
+        if name.startswith("product"):
+            product(kernel, dtype)
+        elif name.startswith("softmax_forward"):
+            softmax_forward(kernel, dtype)
+        elif name.startswith("delta_forward"):
+            delta_forward(kernel)
+        elif name == "adamw":
+            adamw(kernel)
+
+
+main()
