@@ -18,8 +18,16 @@ def HybridNVPTXAnnotateLayouts
     lane and the warp number run along which dim, the fastest first, or `where
     used` for what is computed at each use. Changes no numbers.
 
+    Before, from `test/Target/NVPTX/annotate-layouts.mlir`:
+
     ```mlir
-    %s = tile.dot %q, %k, %zero {gpu.layout = ["registers [2 x 1 of dim 1, 2 x 8 of dim 0] lanes [...] warps [...]"]}
+    %max = tile.reduce max %masked dim 1 : tensor<64x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %max = tile.reduce max %masked dim 1 {gpu.layout = ["registers [2 x 8 of dim 0] lanes [4 copies, 8 x 1 of dim 0] warps [4 x 16 of dim 0]"]} : tensor<64x64xf32>
     ```
   }];
 }

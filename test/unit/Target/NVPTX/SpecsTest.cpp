@@ -13,6 +13,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -23,7 +24,7 @@ namespace {
 class SpecsTest : public testing::TestWithParam<const char *> {
 protected:
   SpecsTest() {
-    static const bool registered = (registerAllHybridPasses(), true);
+    static const bool registered = (registerAllHybridPasses(), registerTransformsPasses(), true);
     (void)registered;
     DialectRegistry registry;
     registerAllHybridDialects(registry);
@@ -38,7 +39,7 @@ protected:
       if (info.phase > Phase::Tile)
         break;
       PassManager passes(&context);
-      std::string pipeline = phasePipeline(info.phase, "cpu");
+      std::string pipeline = phasePipeline(info.phase, "cuda");
       if (pipeline.empty())
         continue;
       if (failed(parsePassPipeline(pipeline, passes)) ||
