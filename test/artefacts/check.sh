@@ -1,9 +1,12 @@
 #!/bin/sh
-# Compiles a spec and checks that its artefact agrees with itself.
+# Compiles a spec and checks that its artefact agrees with itself, on the processor
+# and on a GPU that the fake driver plays with the same code.
 #
-#   check.sh <hybridc> <check-artefact> <spec>
+#   check.sh <hybridc> <check-artefact> <spec> <fake-gpu-artefact> <fake driver>
 set -eu
 artefact=$(mktemp --suffix=.hbx)
-trap 'rm -f "$artefact"' EXIT
+trap 'rm -f "$artefact" "$artefact.gpu"' EXIT
 "$1" "$3" -o "$artefact" --cpu-levels=x86-64-v3
 "$2" "$artefact" 70
+"$4" "$artefact" "$artefact.gpu"
+HYBRID_CUDA_DRIVER=$5 "$2" "$artefact.gpu" 20 cuda:0 --repeats=3 --no-poison

@@ -16,7 +16,7 @@ cp "$build"/runtime/test/fixture/{*.so,*.ptx} "$folder/fixture/"
 cp "$source/test/gpu/run.sh" "$source/docs/rationale/architecture.md" "$folder/"
 
 specs=("$source"/examples/specs/demo.mlir "$source"/examples/specs/demo_gla.mlir
-  "$source"/test/Runtime/{softmax,recurrence,heads}.mlir)
+  "$source"/test/artefacts/{softmax,recurrence,heads}.mlir)
 for spec in "${specs[@]}"; do
   "$build/bin/hybridc" "$spec" "--target=cpu,cuda:$chip" \
     -o "$folder/artefacts/$(basename "$spec" .mlir).hbx"

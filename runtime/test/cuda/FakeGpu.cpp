@@ -293,6 +293,8 @@ int FakeGpu::wait(Stream stream) {
     return complain("wait for a stream that does not exist", kInvalidHandle);
   std::vector<std::function<int()>> work = std::move(it->second.work);
   it->second.work.clear();
+  if (work.empty())
+    return lastingError;
   protect(/*open=*/true);
   int code = lastingError;
   for (const std::function<int()> &step : work)

@@ -9,9 +9,9 @@
 //   fake-gpu-artefact ARTEFACT OUTPUT
 //
 // Repacks a compiled model for the processor such that the fake driver runs it:
-// the plan with rows of a GPU, and the x86-64 code in the place of a cubin. All
-// of the runtime's part in running a model on a GPU can then be tested with
-// models that the compiler made.
+// the plan with rows of a GPU, and the processor's code in the place of a
+// cubin. All of the runtime's part in running a model on a GPU can then be
+// tested with models that the compiler made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,13 @@ Status convert(const std::string &from, const std::string &to) {
   HYB_ASSIGN(MappedFile file, MappedFile::open(from));
   HYB_ASSIGN(HbxReader artefact, HbxReader::parse(file.bytes()));
   HYB_ASSIGN(Bytes planText, artefact.get("plan", "cpu"));
-  HYB_ASSIGN(Bytes code, artefact.get("code", "x86-64"));
+  const HbxReader::Section *code = nullptr;
+  for (const char *level : {"x86-64", "x86-64-v3", "x86-64-v4"})
+    if (!code)
+      code = artefact.find("code", level);
+  if (!code)
+    return failure(HYB_UNSUPPORTED, "%s has no code for the processor",
+                   from.c_str());
   HYB_ASSIGN(Plan plan, Plan::parse(planText));
   HYB_ASSIGN(Json rows, parseJsonObject(planText, "plan"));
   std::vector<size_t> views = viewCounts(plan);
@@ -64,7 +70,8 @@ Status convert(const std::string &from, const std::string &to) {
         (section.kind != "plan" || section.name == "cpu"))
       sections.push_back({section.kind, section.name, textOf(section.content)});
   sections.push_back({"plan", kFakeChip, rows.dump()});
-  sections.push_back({"cubin", kFakeChip, fakeImage(kernels, textOf(code))});
+  sections.push_back(
+      {"cubin", kFakeChip, fakeImage(kernels, textOf(code->content))});
   return writeFileAtomically(to, buildHbx(sections));
 }
 
