@@ -104,8 +104,8 @@ static Error writeAll(int descriptor, StringRef bytes, StringRef path) {
     }
     bytes = bytes.drop_front(written);
   }
-  // A rename may reach the disk before the data does.
-  if (::fsync(descriptor) != 0)
+  // A rename may reach the disk before the data does. Devices have no disk.
+  if (::fsync(descriptor) != 0 && errno != EINVAL)
     return lastError("write", path);
   return Error::success();
 }
@@ -122,7 +122,21 @@ static void synchroniseFolder(StringRef path) {
   ::close(descriptor);
 }
 
+/// Renaming over a device or a pipe would replace it by a file.
+static Error writeToDevice(StringRef path, StringRef bytes) {
+  int descriptor = ::open(path.str().c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return lastError("write", path);
+  Error error = writeAll(descriptor, bytes, path);
+  if (::close(descriptor) != 0 && !error)
+    error = lastError("write", path);
+  return error;
+}
+
 Error hybrid::writeFileAtomically(StringRef path, StringRef bytes) {
+  sys::fs::file_status status;
+  if (!sys::fs::status(path, status) && sys::fs::is_other(status))
+    return writeToDevice(path, bytes);
   SmallString<128> temporary;
   int descriptor = -1;
   if (std::error_code code = sys::fs::createUniqueFile(

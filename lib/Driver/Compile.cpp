@@ -8,6 +8,7 @@
 #include "hybrid/Driver/Compile.h"
 
 #include "hybrid/Artefact/Assemble.h"
+#include "hybrid/Driver/SpecText.h"
 #include "hybrid/Graph/ModelTables.h"
 #include "hybrid/Plan/MemoryPlan.h"
 #include "hybrid/Target/CPU/Compile.h"
@@ -219,6 +220,8 @@ Phase hybrid::firstPhaseOf(ModuleOp module) {
 Outcome Compiler::run(llvm::SourceMgr &sources) {
   if (Outcome outcome = checkTargets(); outcome != Outcome::Ok)
     return outcome;
+  if (failed(checkSpecText(sources, context)))
+    return Outcome::BadInput;
   spec = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer().str();
 
   OwningOpRef<ModuleOp> module;

@@ -148,6 +148,11 @@ struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto stacks = llvm::to_vector(module.getOps<StackOp>());
+    if (stacks.empty()) {
+      module.emitError() << "has no hybrid.model; write one, as "
+                            "docs/spec-language.md shows";
+      return signalPassFailure();
+    }
     if (stacks.size() != 1) {
       InFlightDiagnostic diagnostic =
           module.emitError() << "has " << stacks.size()

@@ -62,6 +62,17 @@ LogicalResult hybrid::verifyOneMixer(Operation *op, Block &body) {
   return failure();
 }
 
+LogicalResult hybrid::verifyOnlyClauses(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    StringRef name = attribute.getName();
+    if (!name.contains('.') && name != SymbolTable::getVisibilityAttrName())
+      return op->emitOpError()
+             << "has no clause '" << name
+             << "', and nothing reads it as an attribute; remove it";
+  }
+  return success();
+}
+
 /// What leftover(error) asks of a ratio or pattern.
 static LogicalResult verifyWholePeriods(Operation *op, StringRef what,
                                         int64_t period, int64_t layers,
@@ -111,7 +122,25 @@ static LogicalResult verifyModelBody(ModelOp model) {
   return success();
 }
 
+/// The name stands in files, tables and terminals.
+static LogicalResult verifyModelName(ModelOp model) {
+  StringRef name = model.getSymName();
+  auto isPlain = [](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '-' || c == '.';
+  };
+  if (!name.empty() && llvm::all_of(name, isPlain))
+    return success();
+  std::string shown;
+  llvm::raw_string_ostream os(shown);
+  llvm::printEscapedString(name, os);
+  return model.emitOpError()
+         << "name '" << shown
+         << "' is not supported; write letters, digits, '_', '-' and '.'";
+}
+
 LogicalResult ModelOp::verify() {
+  if (failed(verifyModelName(*this)))
+    return failure();
   if (failed(verifyCount(*this, "vocab", getVocab(), 1, kMaxWidth)) ||
       failed(verifyChannels(*this, "width", getWidth(), kMaxWidth)) ||
       failed(verifyCount(*this, "layers", getLayers(), 1, kMaxLayers)))

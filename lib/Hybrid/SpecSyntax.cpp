@@ -162,3 +162,21 @@ void hybrid::printConv(OpAsmPrinter &printer, Operation *, IntegerAttr width) {
   else
     printer << width.getInt();
 }
+
+//===----------------------------------------------------------------------===//
+// End of clauses
+//===----------------------------------------------------------------------===//
+
+// The parser has no look ahead, but a location is a place in the text, and the
+// text ends with a zero. The name of an operation of a spec has a dot.
+ParseResult hybrid::parseEndOfClauses(OpAsmParser &parser, IntegerAttr) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef word = StringRef(loc.getPointer()).take_while([](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '.';
+  });
+  if (word.empty() || !llvm::isAlpha(word.front()) || word.contains('.') ||
+      word == "loc")
+    return success();
+  return parser.emitError(loc) << "has no clause '" << word
+                               << "'; docs/spec-language.md lists what it has";
+}

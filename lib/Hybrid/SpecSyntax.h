@@ -48,6 +48,14 @@ mlir::ParseResult parseConv(mlir::OpAsmParser &parser,
 void printConv(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                mlir::IntegerAttr width);
 
+/// Nothing to read: refuses a word that stands where a mixer's clauses end,
+/// which would otherwise be taken for the next operation.
+/// (The attribute is there because a directive needs one.)
+mlir::ParseResult parseEndOfClauses(mlir::OpAsmParser &parser,
+                                    mlir::IntegerAttr);
+inline void printEndOfClauses(mlir::OpAsmPrinter &, mlir::Operation *,
+                              mlir::IntegerAttr) {}
+
 } // namespace hybrid
 
 #endif // HYBRID_LIB_HYBRID_SPECSYNTAX_H

@@ -10,6 +10,27 @@ hybrid.model @vocab vocab(0) width(64) layers(2) {
 
 // -----
 
+// expected-error @+1 {{'hybrid.model' op name 'a b\0A' is not supported; write letters, digits, '_', '-' and '.'}}
+hybrid.model @"a b\0A" vocab(256) width(64) layers(2) {
+  hybrid.softmax heads(2) head_dim(32) position(nope)
+}
+
+// -----
+
+hybrid.model @clause vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{custom op 'hybrid.softmax' has no clause 'colour'; docs/spec-language.md lists what it has}}
+  hybrid.softmax heads(2) head_dim(32) position(nope) colour(3)
+}
+
+// -----
+
+hybrid.model @attribute vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{'hybrid.softmax' op has no clause 'colour', and nothing reads it as an attribute; remove it}}
+  hybrid.softmax heads(2) head_dim(32) position(nope) {colour = 3}
+}
+
+// -----
+
 // expected-error @+1 {{'hybrid.model' op width 60 is not supported; write a multiple of 8 from 8 to 1048576}}
 hybrid.model @width vocab(256) width(60) layers(2) {
   hybrid.softmax heads(2) head_dim(32) position(nope)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "OptionChecks.h"
 #include "Session.h"
 #include "core/State.h"
 #include "io/Json.h"
@@ -276,17 +277,16 @@ void addBench(CLI::App &app, Action &action) {
   command->add_flag("--train", arguments->train, "also a training step")
       ->group("What to measure");
   add("--batch", arguments->batch, "sequences of a training step")
-      ->check(CLI::PositiveNumber);
-  add("--length", arguments->length, "tokens of each")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
+  add("--length", arguments->length, "tokens of each")->check(wholeNumber(1));
   add("--prefill", arguments->prefill, "tokens; 0: none")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   add("--decode", arguments->decode, "lengths at which to decode; 0: none")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   add("--sequences", arguments->sequences, "that decode side by side")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   add("--repeats", arguments->repeats, "of each; 20 times as many decode steps")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   command
       ->add_flag("--profile", arguments->profile,
                  "time per op; the clock itself costs a little")

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "OptionChecks.h"
 #include "Progress.h"
 #include "Session.h"
 #include "io/Json.h"
@@ -151,13 +152,12 @@ void addEval(CLI::App &app, Action &action) {
       ->required();
   add("--length", arguments->length,
       "tokens per window of a text; 0: the spec's trained length")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   add("--stride", arguments->stride,
       "new tokens per window, the rest is context; 0: half the length, or "
       "all of it with --by-position")
-      ->check(CLI::NonNegativeNumber);
-  add("--batch", arguments->batch, "windows at once")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(0));
+  add("--batch", arguments->batch, "windows at once")->check(wholeNumber(1));
   command
       ->add_flag("--by-position", arguments->byPosition,
                  "loss by position in the window")

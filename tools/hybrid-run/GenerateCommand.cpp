@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "OptionChecks.h"
 #include "Session.h"
 #include "core/Sampling.h"
 #include "train/TrainingRun.h"
@@ -64,6 +65,7 @@ Status generateText(const GenerateArguments &arguments) {
   sampling.top_p = static_cast<float>(arguments.topP);
   sampling.seed = arguments.seed;
   sampling.max_tokens = arguments.bytes;
+  HYB_TRY(checkSampling(sampling)); // before the prompt is printed
   catchInterrupts();
   std::fputs(arguments.prompt.c_str(), stdout);
   Status status = generate(*session.context, *state, 0, prompt.data(),
@@ -93,21 +95,22 @@ void addGenerate(CLI::App &app, Action &action) {
         ->capture_default_str();
   };
   add("--prompt", arguments->prompt, "text to continue", "Text")->required();
-  add("--bytes", arguments->bytes, "to write", "Text")
-      ->check(CLI::PositiveNumber);
+  add("--bytes", arguments->bytes, "to write", "Text")->check(wholeNumber(1));
   add("--context", arguments->context,
       "tokens that the state can hold; 0: what is needed", "Text")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command->add_flag("--greedy", arguments->greedy, "always the likeliest byte")
       ->group("Sampling");
   add("--temperature", arguments->temperature, "0: greedy", "Sampling")
-      ->check(CLI::NonNegativeNumber);
+      ->check(realNumber(0));
   add("--top-k", arguments->topK, "of the k likeliest; 0: of all", "Sampling")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0, INT32_MAX));
   add("--top-p", arguments->topP, "of the smallest set with this mass",
-      "Sampling");
+      "Sampling")
+      ->check(shareAboveZero());
   add("--seed", arguments->seed, "the same seed writes the same text",
-      "Sampling");
+      "Sampling")
+      ->check(seedNumber());
   command->callback([&action, arguments] {
     action = [arguments] { return generateText(*arguments); };
   });

@@ -101,8 +101,11 @@ Status inform(const InfoArguments &arguments) {
   Bytes bytes = file.bytes();
   bool isArtefact = bytes.size >= 3 && std::memcmp(bytes.data, "HBX", 3) == 0;
   if (!isArtefact) {
-    HYB_ASSIGN(SafetensorsFile weights, SafetensorsFile::open(arguments.file));
-    printSafetensors(weights.view);
+    Result<SafetensorsFile> weights = SafetensorsFile::open(arguments.file);
+    if (!weights.ok())
+      return weights.status().within(
+          "neither an artefact (.hbx) nor weights (.safetensors)");
+    printSafetensors(weights->view);
     return Status();
   }
   Result<HbxReader> artefact = HbxReader::parse(bytes);

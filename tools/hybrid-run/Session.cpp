@@ -8,6 +8,8 @@
 
 #include "Session.h"
 
+#include "OptionChecks.h"
+
 #include "train/TrainingRun.h"
 
 #include <CLI/CLI.hpp>
@@ -58,7 +60,7 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
                   "write when every launch ran, for Perfetto; slows down")
       ->group("Machine");
   command.add_option("--threads", threads, "0: one per processor")
-      ->check(CLI::Range(0, 1024))
+      ->check(wholeNumber(0, 1024))
       ->group("Machine");
   command
       .add_option("--cpu-level", level,

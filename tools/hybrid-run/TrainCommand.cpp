@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "LossCurve.h"
+#include "OptionChecks.h"
 #include "Progress.h"
 #include "Session.h"
 #include "train/Evaluate.h"
@@ -272,7 +273,7 @@ void addArguments(CLI::App &command, TrainArguments &arguments) {
       "Data");
   add("--length", arguments.length,
       "tokens per sequence; 0: the spec's trained length", "Data")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command
       .add_flag("--keep-rest", arguments.keepRest,
                 "use the samples that do not fill a batch at the end of an "
@@ -281,40 +282,44 @@ void addArguments(CLI::App &command, TrainArguments &arguments) {
   add("--bytes", arguments.bytes, "tokens to train on in all",
       "Length of the "
       "run")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   add("--steps", arguments.steps, "steps to take instead; 0: from --bytes",
       "Length of the run")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   add("--batch", arguments.batch, "sequences per step", "Optimiser")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   add("--accumulate", arguments.parts,
       "run a batch in this many parts, to save memory", "Optimiser")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   add("--lr", arguments.learningRate, "peak learning rate", "Optimiser")
-      ->check(CLI::NonNegativeNumber);
+      ->check(realNumber(0));
   add("--warmup", arguments.warmup,
-      "steps of warm-up; -1: a tenth of the run, at most 100", "Optimiser");
+      "steps of warm-up; -1: a tenth of the run, at most 100", "Optimiser")
+      ->check(wholeNumber(-1));
   add("--schedule", arguments.schedule, "after the warm-up", "Optimiser")
       ->check(CLI::IsMember({"cosine", "constant", "wsd"}));
   add("--lr-floor", arguments.floor,
       "share of the peak that is left at the "
       "end",
       "Optimiser")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(realNumber(0, 1));
   add("--weight-decay", arguments.weightDecay,
       "of AdamW; spares gates, norms "
       "and biases",
       "Optimiser")
-      ->check(CLI::NonNegativeNumber);
-  add("--beta1", arguments.beta1, "of AdamW", "Optimiser");
-  add("--beta2", arguments.beta2, "of AdamW", "Optimiser");
+      ->check(realNumber(0));
+  add("--beta1", arguments.beta1, "of AdamW", "Optimiser")
+      ->check(realNumber(0, 1));
+  add("--beta2", arguments.beta2, "of AdamW", "Optimiser")
+      ->check(realNumber(0, 1));
   add("--clip", arguments.clip, "largest gradient norm; 0: no clipping",
       "Optimiser")
-      ->check(CLI::NonNegativeNumber);
+      ->check(realNumber(0));
   add("--seed", arguments.seed, "of the first weights and the order of data",
-      "Optimiser");
+      "Optimiser")
+      ->check(seedNumber());
   add("--save-seconds", arguments.saveSeconds, "between checkpoints", "Output")
-      ->check(CLI::NonNegativeNumber);
+      ->check(realNumber(0));
   command.add_flag("-q,--quiet", arguments.quiet, "no progress, results only")
       ->group("Output");
 }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "OptionChecks.h"
 #include "train/TrainingRun.h"
 
 #include <CLI/CLI.hpp>
@@ -109,20 +110,21 @@ void addVerify(CLI::App &app, Action &action) {
       "folder of a training run, or a .safetensors file; default: the spec's "
       "distributions, drawn from the seed");
   add("Calls", "--tokens", arguments->tokens, "length of the longest sequence")
-      ->check(CLI::PositiveNumber)
+      ->check(wholeNumber(1))
       ->capture_default_str();
   add("Calls", "--decode", arguments->decode, "steps of one token")
-      ->check(CLI::NonNegativeNumber)
+      ->check(wholeNumber(0))
       ->capture_default_str();
   add("Calls", "--context", arguments->context, "tokens a slot can hold")
-      ->check(CLI::PositiveNumber)
+      ->check(wholeNumber(1))
       ->capture_default_str();
   add("Calls", "--seed", arguments->seed, "of tokens and weights")
+      ->check(seedNumber())
       ->capture_default_str();
   add("Machine", "--device", arguments->device, "auto, cpu or cuda:N")
       ->capture_default_str();
   add("Machine", "--threads", arguments->threads, "0: one per processor")
-      ->check(CLI::Range(0, 1024));
+      ->check(wholeNumber(0, 1024));
   add("Machine", "--cpu-level", arguments->level,
       "x86-64, x86-64-v3 or x86-64-v4; default: the best");
   add("Machine", "--hybridc", arguments->compiler,

@@ -12,6 +12,39 @@
 
 using namespace hyb::run;
 
+namespace {
+
+/// Wrong usage in our own words; empty where the parser's will do.
+std::string usageProblem(const CLI::App &app, int argc, char **argv) {
+  std::string commands, first = argc < 2 ? "" : argv[1];
+  bool known = first.rfind('-', 0) == 0;
+  for (const CLI::App *command : app.get_subcommands(nullptr)) {
+    commands += (commands.empty() ? "" : ", ") + command->get_name();
+    known |= first == command->get_name();
+  }
+  if (argc < 2)
+    return "a command is required; write one of " + commands;
+  if (!known)
+    return "'" + first + "' is no command; write one of " + commands;
+  // The parser would take the next argument for the value.
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument.rfind("--", 0) == 0 &&
+        argument.find('=') + 1 == argument.size())
+      return argument.substr(0, argument.size() - 1) +
+             " has no value; write one behind the '=' or leave the option out";
+  }
+  return {};
+}
+
+int usageError(const std::string &problem) {
+  std::fprintf(stderr, "error: %s\nhybrid-run --help shows the usage\n",
+               problem.c_str());
+  return 2;
+}
+
+} // namespace
+
 int main(int argc, char **argv) {
   CLI::App app("Trains, evaluates and runs models that hybridc compiled.",
                "hybrid-run");
@@ -32,14 +65,19 @@ int main(int argc, char **argv) {
   addBench(app, action);
   addInfo(app, action);
   addVerify(app, action);
+  if (std::string problem = usageProblem(app, argc, argv); !problem.empty())
+    return usageError(problem);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &wanted) {
     return app.exit(wanted); // --help, --version
   } catch (const CLI::ParseError &problem) {
-    std::fprintf(stderr, "error: %s\nhybrid-run --help shows the usage\n",
-                 problem.what());
-    return 2;
+    std::string text = problem.what();
+    size_t twice = text.find(": At Most 1 required");
+    return usageError(twice == std::string::npos
+                          ? text
+                          : text.substr(0, twice) +
+                                " is given more than once; give it once");
   }
   // Memory of the size of the model is allocated with a status; this is for the
   // small things.

@@ -102,6 +102,18 @@ Passes can be watched with --mlir-timing, --mlir-pass-statistics and
 Exit codes: 0 done, 1 bad input, 2 bad command line, 70 internal error.
 )");
 
+/// The exit code, once all that was printed has arrived. (LLVM would abort with
+/// a message of its own.)
+static int finishOutput(int code) {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error())
+    return code;
+  llvm::errs() << "hybridc: error: cannot write the standard output: "
+               << llvm::outs().error().message() << "\n";
+  llvm::outs().clear_error();
+  return static_cast<int>(Outcome::BadInput);
+}
+
 static int usageError(const llvm::Twine &message) {
   llvm::errs() << "hybridc: " << message << "; see hybridc --help\n";
   return static_cast<int>(Outcome::Usage);
@@ -155,9 +167,9 @@ int main(int argc, char **argv) {
           &llvm::errs()))
     return static_cast<int>(Outcome::Usage);
   if (isReport())
-    return runReport();
+    return finishOutput(runReport());
   if (isVerify())
-    return runVerify();
+    return finishOutput(runVerify());
   std::optional<Phase> lastPhase = parsePhase(compileTo);
   if (!lastPhase)
     return usageError("unknown phase '" + compileTo + "'");
@@ -186,5 +198,6 @@ int main(int argc, char **argv) {
   mlir::DefaultTimingManager timing;
   mlir::applyDefaultTimingManagerCLOptions(timing);
   mlir::TimingScope scope = timing.getRootScope();
-  return static_cast<int>(Compiler(mlirContext, options, scope).run(sources));
+  return finishOutput(
+      static_cast<int>(Compiler(mlirContext, options, scope).run(sources)));
 }

@@ -9,6 +9,7 @@
 
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
+#include "hybrid/Driver/SpecText.h"
 #include "hybrid/Report/Report.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -43,10 +44,15 @@ static FailureOr<ModelReport> reportOn(MLIRContext &mlirContext,
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &mlirContext);
+  if (failed(checkSpecText(sources, mlirContext)))
+    return failure();
   auto module = parseSourceFile<ModuleOp>(sources, &mlirContext);
   if (!module)
     return failure();
   auto models = llvm::to_vector(module->getOps<ModelOp>());
+  if (models.empty())
+    return emitError(module->getLoc()) << "has no hybrid.model; write one, as "
+                                          "docs/spec-language.md shows";
   if (models.size() != 1)
     return emitError(module->getLoc())
            << "has " << models.size()

@@ -34,6 +34,17 @@ class LayerOp;
 class MlpOp;
 /// What holds for every named recurrence: the verifier of its interface.
 llvm::LogicalResult verifyRecurrentMixer(mlir::Operation *op);
+llvm::LogicalResult verifyOnlyClauses(mlir::Operation *op);
+
+/// Of operations of a spec: attributes are written with clauses alone. Names
+/// with a dot belong to other dialects and are let through.
+template <typename ConcreteOp>
+class OnlyClauses : public mlir::OpTrait::TraitBase<ConcreteOp, OnlyClauses> {
+public:
+  static llvm::LogicalResult verifyTrait(mlir::Operation *op) {
+    return verifyOnlyClauses(op);
+  }
+};
 } // namespace hybrid
 
 #include "hybrid/Hybrid/MixerInterfaces.h.inc"

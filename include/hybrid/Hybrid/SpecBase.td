@@ -14,11 +14,16 @@ include "hybrid/Hybrid/MixerInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+/// An attribute that no clause writes is a mistake, not a note.
+def Hybrid_OnlyClauses : NativeOpTrait<"OnlyClauses"> {
+  let cppNamespace = "::hybrid";
+}
+
 /// Operations of a spec stand for parts of a model and have no values. What is
 /// optional is an OptionalAttr: its default is resolved by hybrid-expand-stack
 /// and stated in the description.
 class Hybrid_SpecOp<string mnemonic, list<Trait> traits = []>
-    : Hybrid_Op<mnemonic, traits> {
+    : Hybrid_Op<mnemonic, !listconcat([Hybrid_OnlyClauses], traits)> {
   let hasVerifier = 1;
 }
 

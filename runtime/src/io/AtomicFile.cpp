@@ -50,6 +50,14 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
         HYB_INVALID_ARGUMENT,
         "cannot write '%s': the path names a folder; add a file name",
         path.c_str());
+  // Renaming over a device or a pipe would replace it by a file.
+  struct stat present;
+  if (::stat(path.c_str(), &present) == 0 && !S_ISREG(present.st_mode))
+    return failure(
+        HYB_IO,
+        "cannot write %s: it is there and not a regular file; choose "
+        "another path",
+        path.c_str());
   file.target = path;
   file.partial = folderOf(path) + "/." + name + ".partial";
   file.descriptor = ::open(file.partial.c_str(),

@@ -13,7 +13,10 @@
 
 #include <cerrno>
 #include <cinttypes>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace hyb::rt {
 
@@ -59,6 +62,8 @@ std::string logUpTo(Bytes content, int64_t lastStep) {
 TrainingRun::~TrainingRun() {
   if (log)
     std::fclose(log);
+  if (folder >= 0)
+    ::close(folder);
 }
 
 /// The options that change the numbers, as texts. The total number of steps is
@@ -131,24 +136,48 @@ TrainingRun::open(Context &context, const Dataset &data,
                    "2^30 tokens",
                    options.batch, data.length(), options.parts);
   std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
+  bool isNew = std::filesystem::create_directories(options.folder, error);
   if (error)
     return failure(HYB_IO, "cannot create folder %s: %s",
                    options.folder.c_str(), error.message().c_str());
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(context, data, std::move(options)));
-  HYB_ASSIGN(run->trainer, Trainer::create(context, run->options.optimiser));
-  std::string checkpoint = run->path(kCheckpointFile);
-  if (std::filesystem::exists(checkpoint, error)) {
+  Status status = run->begin();
+  if (status.ok())
+    return run;
+  if (isNew) // and still empty
+    std::filesystem::remove(run->options.folder, error);
+  return status;
+}
+
+Status TrainingRun::begin() {
+  HYB_TRY(lockFolder());
+  HYB_ASSIGN(trainer, Trainer::create(context, options.optimiser));
+  std::string checkpoint = path(kCheckpointFile);
+  std::error_code ignored;
+  if (std::filesystem::exists(checkpoint, ignored)) {
     HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(checkpoint));
-    Status status = run->resume(file.view);
-    if (!status.ok())
-      return status.within(checkpoint);
+    HYB_TRY(resume(file.view).within(checkpoint));
   } else {
-    HYB_TRY(run->start());
+    HYB_TRY(start());
   }
-  HYB_TRY(run->openLog());
-  return run;
+  return openLog();
+}
+
+/// Two runs in one folder would mix their logs and checkpoints. The lock ends
+/// with the process, however that ends.
+Status TrainingRun::lockFolder() {
+  folder = ::open(options.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0)
+    return systemFailure("open folder", options.folder, errno);
+  if (::flock(folder, LOCK_EX | LOCK_NB) == 0)
+    return Status();
+  if (errno != EWOULDBLOCK) // a file system without locks
+    return Status();
+  return failure(HYB_IO,
+                 "another training run is working in folder %s; choose another "
+                 "folder or wait for it",
+                 options.folder.c_str());
 }
 
 Result<StepReport> TrainingRun::takeStep() {

@@ -53,7 +53,8 @@ inline constexpr const char *kLogFile = "log.jsonl";
 class TrainingRun {
 public:
   /// Starts in an empty folder or continues from its checkpoint. Refuses when
-  /// the checkpoint was made with other options that change the numbers.
+  /// the checkpoint was made with other options that change the numbers, or
+  /// while another run is in the folder. A folder made in vain is removed.
   static Result<std::unique_ptr<TrainingRun>>
   open(Context &context, const Dataset &data, TrainingOptions options);
   ~TrainingRun();
@@ -83,6 +84,9 @@ private:
     return options.folder + "/" + name;
   }
   std::map<std::string, std::string> settings() const;
+  /// Everything that may fail once the folder is there.
+  Status begin();
+  Status lockFolder();
   Status start();
   Status resume(const SafetensorsView &checkpoint);
   /// Drops what the log says of steps after the checkpoint.
@@ -96,6 +100,7 @@ private:
   std::unique_ptr<Trainer> trainer;
   int64_t stepsDone = 0, stepsAtStart = 0, tokensSeen = 0;
   std::FILE *log = nullptr;
+  int folder = -1; // holds the lock
   std::vector<int32_t> ids, labels;
 };
 

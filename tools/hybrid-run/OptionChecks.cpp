@@ -1,0 +1,86 @@
+//===- OptionChecks.cpp --------------------------------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptionChecks.h"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cmath>
+
+namespace hyb::run {
+
+namespace {
+
+/// The check fails with the value and what is expected in its place.
+CLI::Validator expecting(std::string expected,
+                         std::function<bool(const char *)> accepts) {
+  return CLI::Validator(
+      [expected, accepts](std::string &text) {
+        return accepts(text.c_str()) ? std::string()
+                                     : "'" + text + "' is not " + expected;
+      },
+      /*validator_desc=*/"");
+}
+
+std::string shortText(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g", value);
+  return text;
+}
+
+/// Whether all of the text is a number, and which.
+bool readReal(const char *text, double &value) {
+  char *end = nullptr;
+  value = std::strtod(text, &end);
+  return end != text && *end == 0 && std::isfinite(value);
+}
+
+} // namespace
+
+CLI::Validator wholeNumber(int64_t least, int64_t most) {
+  std::string expected = "a whole number from " + std::to_string(least);
+  expected += most == INT64_MAX ? " up" : " to " + std::to_string(most);
+  return expecting(expected, [least, most](const char *text) {
+    char *end = nullptr;
+    errno = 0;
+    int64_t value = std::strtoll(text, &end, 10);
+    return end != text && *end == 0 && errno == 0 && value >= least &&
+           value <= most;
+  });
+}
+
+CLI::Validator seedNumber() {
+  return expecting("a whole number from 0 to 18446744073709551615",
+                   [](const char *text) {
+                     char *end = nullptr;
+                     errno = 0;
+                     std::strtoull(text, &end, 10);
+                     return std::isdigit(static_cast<unsigned char>(*text)) &&
+                            *end == 0 && errno == 0;
+                   });
+}
+
+CLI::Validator realNumber(double least, double most) {
+  std::string expected = "a number from " + shortText(least);
+  expected += most == static_cast<double>(std::numeric_limits<float>::max())
+                  ? " up"
+                  : " to " + shortText(most);
+  return expecting(expected, [least, most](const char *text) {
+    double value;
+    return readReal(text, value) && value >= least && value <= most;
+  });
+}
+
+CLI::Validator shareAboveZero() {
+  return expecting("a number above 0 and up to 1", [](const char *text) {
+    double value;
+    return readReal(text, value) && value > 0 && value <= 1;
+  });
+}
+
+} // namespace hyb::run
