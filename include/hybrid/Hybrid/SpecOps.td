@@ -318,7 +318,7 @@ def Hybrid_SoftmaxOp : Hybrid_SpecOp<"softmax",
       | `logit_scale` `(` custom<LogitScale>($logit_scale, $logit_factor,
                                              $logit_trained) `)`
       | `qk_norm` $qk_norm)
-    custom<EndOfClauses>(ref($heads)) attr-dict
+    `` custom<EndOfClauses>(ref($heads)) attr-dict
   }];
   let extraClassDeclaration = [{
     int64_t getKvHeadsOrDefault() { return getKvHeads().value_or(getHeads()); }
@@ -380,7 +380,7 @@ def Hybrid_GlaOp : Hybrid_RecurrentMixerOp<"gla",
       | `gate_normalizer` `(` custom<Number>($gate_normalizer) `)`
       | `gate_rank` `(` $gate_rank `)`
       | `gate_bias` `(` custom<Number>($gate_bias) `)`)
-    custom<EndOfClauses>(ref($heads)) attr-dict
+    `` custom<EndOfClauses>(ref($heads)) attr-dict
   }];
 }
 
@@ -425,7 +425,7 @@ def Hybrid_GdnOp : Hybrid_RecurrentMixerOp<"gdn",
       | `output` `(` custom<Word>($output) `)`
       | `gate_bias` `(` custom<Number>($gate_bias) `)`
       | `negative_eigenvalues` $negative_eigenvalues)
-    custom<EndOfClauses>(ref($heads)) attr-dict
+    `` custom<EndOfClauses>(ref($heads)) attr-dict
   }];
 }
 
@@ -464,7 +464,7 @@ def Hybrid_DeltaNetOp : Hybrid_RecurrentMixerOp<"delta_net",
     oilist(`value_dim` `(` $value_dim `)` | `conv` `(` custom<Conv>($conv) `)`
       | `output` `(` custom<Word>($output) `)`
       | `negative_eigenvalues` $negative_eigenvalues)
-    custom<EndOfClauses>(ref($heads)) attr-dict
+    `` custom<EndOfClauses>(ref($heads)) attr-dict
   }];
 }
 
@@ -485,7 +485,7 @@ def Hybrid_MlpOp : Hybrid_SpecOp<"mlp", [ParentOneOf<["ModelOp", "LayerOp"]>]> {
     ```
   }];
   let arguments = (ins Hybrid_MlpKindAttr:$kind, Hybrid_Count:$channels);
-  let assemblyFormat = "custom<Word>($kind) `(` $channels `)` custom<EndOfClauses>(ref($channels)) attr-dict";
+  let assemblyFormat = "custom<Word>($kind) `(` $channels `)` `` custom<EndOfClauses>(ref($channels)) attr-dict";
 }
 
 #endif // HYBRID_HYBRID_SPEC_OPS_TD

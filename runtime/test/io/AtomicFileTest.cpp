@@ -13,6 +13,7 @@
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 using namespace hyb;
 using namespace hyb::rt;
@@ -80,4 +81,20 @@ TEST(AtomicFile, NamesTheFolderThatIsMissing) {
   Status status = writeFileAtomically(folder.path("none/a"), "x");
   EXPECT_EQ(status.code(), HYB_IO);
   EXPECT_NE(status.message().find("No such file"), std::string::npos);
+}
+
+// Renaming over it would turn a device or a pipe into a file.
+TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
+  test::TemporaryFolder folder;
+  std::string pipe = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Status status = writeFileAtomically(pipe, "x");
+  EXPECT_EQ(status.code(), HYB_IO);
+  EXPECT_NE(status.message().find("not a regular file; choose another path"),
+            std::string::npos)
+      << status.message();
+  struct stat present;
+  ASSERT_EQ(::stat(pipe.c_str(), &present), 0);
+  EXPECT_TRUE(S_ISFIFO(present.st_mode));
+  EXPECT_EQ(folder.fileCount(), 1u);
 }

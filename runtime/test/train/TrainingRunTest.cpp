@@ -154,6 +154,29 @@ TEST(TrainingRun, RefusesOtherSettings) {
 }
 
 // Killed at random moments: the folder always opens, and the end is the same.
+TEST(TrainingRun, RefusesASecondRunInTheFolder) {
+  TemporaryFolder folder;
+  std::string data = writeSamples(folder, 10);
+  TestRun first(folder, data, "run", 4), second(folder, data, "run", 4);
+  ASSERT_TRUE(first.open().ok());
+  Status status = second.open();
+  EXPECT_EQ(status.code(), HYB_IO);
+  EXPECT_NE(status.message().find("another training run is working in folder"),
+            std::string::npos)
+      << status.message();
+  first.run.reset();
+  EXPECT_TRUE(second.open().ok());
+}
+
+TEST(TrainingRun, LeavesNoFolderThatWasMadeInVain) {
+  TemporaryFolder folder;
+  std::string data = writeSamples(folder, 10);
+  TestRun run(folder, data, "run", 4);
+  run.options.initFrom = folder.path("none");
+  EXPECT_FALSE(run.open().ok());
+  EXPECT_NE(::access(run.options.folder.c_str(), F_OK), 0);
+}
+
 TEST(TrainingRun, SurvivesKills) {
   TemporaryFolder folder;
   std::string data = writeSamples(folder, 10);
