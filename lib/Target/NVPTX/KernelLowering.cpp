@@ -14,6 +14,7 @@
 #include "KernelLowering.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace hybrid;

@@ -23,12 +23,9 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cstdint>
 #include <optional>
-
-namespace llvm {
-class raw_ostream;
-} // namespace llvm
 
 namespace hybrid::nvptx {
 
