@@ -8,6 +8,7 @@
 #include "CompiledModel.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace hybrid;

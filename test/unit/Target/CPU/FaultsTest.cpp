@@ -8,6 +8,7 @@
 #include "KernelHarness.h"
 
 #include "llvm/ADT/APFloat.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <sys/mman.h>
 
 using namespace mlir;
