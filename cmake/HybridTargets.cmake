@@ -20,6 +20,7 @@ function(hybrid_tablegen output td)
     COMMAND mlir-tblgen ${ARGN} -I "${MLIR_INCLUDE_DIRS}" -I "${PROJECT_SOURCE_DIR}/include"
       -I "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/${td}"
       --write-if-changed -o "${out}" -d "${out}.d"
+    ${HYBRID_AFTER_TABLEGEN}
     DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${td}" DEPFILE "${out}.d"
     COMMENT "Generating ${output}" VERBATIM)
   file(RELATIVE_PATH where "${PROJECT_BINARY_DIR}" "${out}")
@@ -28,8 +29,11 @@ function(hybrid_tablegen output td)
   add_dependencies(hybrid-generated ${id})
 endfunction()
 
-# Gives Passes.h.inc with registerHybrid<Room>Passes().
+# Gives Passes.h.inc with registerHybrid<Room>Passes(). The statistics in it are
+# our counters: hybrid/Hybrid/Counter.h says why.
 function(hybrid_pass_table room)
+  set(HYBRID_AFTER_TABLEGEN
+    COMMAND sed -i s/::mlir::Pass::Statistic/::hybrid::Counter/ "${CMAKE_CURRENT_BINARY_DIR}/Passes.h.inc")
   hybrid_tablegen(Passes.h.inc Passes.td -gen-pass-decls -name=Hybrid${room})
 endfunction()
 

@@ -9,6 +9,7 @@
 
 #include "hybrid/Artefact/Assemble.h"
 #include "hybrid/Driver/SpecText.h"
+#include "hybrid/Driver/Statistics.h"
 #include "hybrid/Graph/ModelTables.h"
 #include "hybrid/Plan/MemoryPlan.h"
 #include "hybrid/Target/CPU/Compile.h"
@@ -86,6 +87,8 @@ Outcome Compiler::runPhase(Phase phase, ModuleOp module, StringRef target) {
     return Outcome::Usage;
   TimingScope phaseTiming = timing.nest(info.name);
   passes.enableTiming(phaseTiming);
+  if (options.statistics)
+    options.statistics->watch(passes, info.name);
   std::string parseErrors;
   llvm::raw_string_ostream errors(parseErrors);
   if (failed(parsePassPipeline(pipeline, passes, errors))) {
@@ -197,6 +200,27 @@ Outcome Compiler::checkTargets() {
                 "' is made per target, and " + Twine(options.targets.size()) +
                 " are given: " + llvm::join(options.targets, ", ") +
                 "; give one --target");
+  return checkEmit();
+}
+
+/// Text and objects belong to one kind of target, and to one level of it.
+Outcome Compiler::checkEmit() {
+  if (options.emit == Emit::Artefact)
+    return Outcome::Ok;
+  const std::string &target = options.targets.front();
+  bool isForCPU = options.emit != Emit::PTX;
+  if (isForCPU != (target == "cpu"))
+    return fail(isForCPU
+                    ? "'" + target +
+                          "' has PTX alone; give --emit=ptx, or "
+                          "--target=cpu"
+                    : "PTX is code of a GPU, and the target is 'cpu'; give "
+                      "--target=cuda:sm_90a, or another of them");
+  if (isForCPU && options.cpuLevels.size() > 1)
+    return fail("code is written per level, and " +
+                Twine(options.cpuLevels.size()) +
+                " are given: " + llvm::join(options.cpuLevels, ", ") +
+                "; give one --cpu-levels");
   return Outcome::Ok;
 }
 
@@ -272,6 +296,28 @@ Outcome Compiler::runPhases(Phase begin, Phase end, ModuleOp module,
   return Outcome::Ok;
 }
 
+/// Numbers of phase `plan`.
+void Compiler::countPlan(const Plan &plan) {
+  if (!options.statistics)
+    return;
+  uint64_t launches = 0, alternatives = 0, buffers = 0;
+  for (const PlanEntry &entry : plan.entries) {
+    launches += entry.launches.size();
+    for (const PlanLaunch &launch : entry.launches)
+      alternatives += launch.alternatives.size();
+    for (const PlanBuffer &buffer : entry.buffers)
+      buffers += buffer.kind == BufferKind::Arena;
+  }
+  auto add = [&](StringRef name, StringRef description, uint64_t value) {
+    options.statistics->add("plan", "", name, description, value);
+  };
+  add("entries", "Entry points", plan.entries.size());
+  add("kernels", "Distinct programs that are launched", plan.kernels.size());
+  add("launches", "Launches of all entries", launches);
+  add("alternatives", "Programs that they choose among", alternatives);
+  add("buffers", "Buffers of the arenas", buffers);
+}
+
 Outcome Compiler::compileFor(ModuleOp module, ArtefactTarget &made) {
   if (Outcome outcome =
           runPhases(Phase::Schedule, Phase::Plan, module, made.name);
@@ -287,14 +333,9 @@ Outcome Compiler::compileFor(ModuleOp module, ArtefactTarget &made) {
   if (Outcome outcome = dumpFor(made.name, Phase::Plan, "json", json);
       outcome != Outcome::Ok)
     return outcome;
-  if (options.printMemoryPlan) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    if (llvm::Error error = printMemoryPlan(made.plan, options.capacities, os))
-      return fail(llvm::toString(std::move(error)));
-    llvm::outs() << text;
-    return Outcome::Ok;
-  }
+  countPlan(made.plan);
+  if (options.printMemoryPlan)
+    return writeMemoryPlan(module, made);
   if (options.lastPhase == Phase::Plan)
     return write(json());
   return made.name == "cpu" ? makeCodeForCPU(module, made)
@@ -322,33 +363,82 @@ Outcome Compiler::generate(ModuleOp module,
                                 : "the compiler crashed");
 }
 
+static SmallVector<cpu::Level> levelsOf(const CompileOptions &options) {
+  return llvm::map_to_vector(options.cpuLevels, [](const std::string &name) {
+    return *cpu::levelNamed(name);
+  });
+}
+
+/// A kernel has one scratch size in the plan, which must do for any level.
+static void setScratch(Plan &plan, ArrayRef<cpu::Kernel> kernels) {
+  for (auto [kernel, made] : llvm::zip_equal(plan.kernels, kernels))
+    kernel.scratch = std::max<uint64_t>(kernel.scratch, made.scratchBytes);
+}
+
+Outcome Compiler::writeMemoryPlan(ModuleOp module, ArtefactTarget &made) {
+  bool isForCPU = made.name == "cpu";
+  if (isForCPU) {
+    TimingScope scratchTiming = timing.nest("scratch of the kernels");
+    for (cpu::Level level : levelsOf(options)) {
+      FailureOr<std::vector<cpu::Kernel>> kernels = failure();
+      Outcome outcome = generate(module, [&] {
+        kernels = cpu::measureScratch(module, kernelSymbols(made.plan), level);
+        return LogicalResult(kernels);
+      });
+      if (outcome != Outcome::Ok)
+        return outcome;
+      setScratch(made.plan, *kernels);
+    }
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (llvm::Error error =
+          printMemoryPlan(made.plan, options.capacities,
+                          isForCPU ? options.runtimeThreads : 0, os))
+    return fail(llvm::toString(std::move(error)));
+  llvm::outs() << text;
+  return Outcome::Ok;
+}
+
 Outcome Compiler::makeCodeForCPU(ModuleOp module, ArtefactTarget &made) {
-  std::string assembly;
-  for (StringRef name : options.cpuLevels) {
-    TimingScope levelTiming = timing.nest(("code for " + name).str());
-    cpu::Options codeOptions;
-    // Text costs a second run of the code generator.
-    if (options.lastPhase == Phase::Target || !options.dumpFolder.empty())
-      codeOptions.assembly = &assembly;
-    assembly.clear();
-    FailureOr<cpu::CompiledCode> compiled = failure();
-    Outcome outcome = generate(module, [&] {
-      compiled = cpu::compile(module, kernelSymbols(made.plan),
-                              *cpu::levelNamed(name), codeOptions);
-      return LogicalResult(compiled);
-    });
-    if (outcome != Outcome::Ok)
-      return outcome;
-    // A kernel has one scratch size in the plan, which must do for any level.
-    for (auto [kernel, code] :
-         llvm::zip_equal(made.plan.kernels, compiled->kernels))
-      kernel.scratch = std::max<uint64_t>(kernel.scratch, code.scratchBytes);
-    if (Outcome outcome = dump(Phase::Target, (name + ".s").str(), assembly);
+  TimingScope codeTiming = timing.nest("code for the CPU");
+  cpu::Options codeOptions;
+  codeOptions.jobs = options.jobs;
+  codeOptions.wantLLVMIR = options.emit == Emit::LLVMIR;
+  codeOptions.wantAssembly =
+      options.emit == Emit::Assembly || !options.dumpFolder.empty();
+  FailureOr<std::vector<cpu::CompiledCode>> compiled = failure();
+  Outcome outcome = generate(module, [&] {
+    compiled = cpu::compileLevels(module, kernelSymbols(made.plan),
+                                  levelsOf(options), codeOptions);
+    return LogicalResult(compiled);
+  });
+  if (outcome != Outcome::Ok)
+    return outcome;
+  for (auto [level, code] : llvm::zip_equal(options.cpuLevels, *compiled)) {
+    setScratch(made.plan, code.kernels);
+    if (Outcome outcome =
+            dump(Phase::Target, (Twine(level) + ".s").str(), code.assembly);
         outcome != Outcome::Ok)
       return outcome;
-    made.code.push_back({"code", name.str(), std::move(compiled->elf)});
+    if (options.statistics)
+      options.statistics->add("target", "", "bytes-" + level,
+                              "Bytes of code for the level", code.elf.size());
+    made.code.push_back({"code", level, code.elf});
   }
-  return options.lastPhase == Phase::Target ? write(assembly) : Outcome::Ok;
+  const cpu::CompiledCode &first = compiled->front();
+  switch (options.emit) {
+  case Emit::LLVMIR:
+    return write(first.llvmIR);
+  case Emit::Assembly:
+    return write(first.assembly);
+  case Emit::Object:
+    return write(first.elf);
+  case Emit::Artefact:
+  case Emit::PTX:
+    break;
+  }
+  return Outcome::Ok;
 }
 
 /// Remarks on what the assembler gave each kernel, and on what makes one slow.

@@ -7,6 +7,8 @@
 
 #include "hybrid/Driver/Remarks.h"
 
+#include "hybrid/Driver/Statistics.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
@@ -19,7 +21,18 @@ namespace {
 
 class DiagnosticStreamer final : public remark::detail::MLIRRemarkStreamerBase {
 public:
+  DiagnosticStreamer(std::optional<llvm::Regex> printed, Statistics *statistics)
+      : printed(std::move(printed)), statistics(statistics) {}
+
   void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    if (statistics)
+      statistics->addRemark(remark.getRemarkName());
+    if (printed && printed->match(remark.getCategoryName()))
+      print(remark);
+  }
+
+private:
+  static void print(const remark::detail::Remark &remark) {
     Location loc = remark.getLocation();
     InFlightDiagnostic diagnostic = emitRemark(loc);
     diagnostic << "[" << remark.getRemarkName() << "] ";
@@ -35,19 +48,36 @@ public:
       diagnostic << arg.val;
     }
   }
+
+  std::optional<llvm::Regex> printed;
+  Statistics *statistics;
 };
 
 } // namespace
 
-LogicalResult hybrid::printRemarks(MLIRContext &context, StringRef filter) {
-  if (filter.empty())
-    filter = ".*";
-  if (!llvm::Regex(filter).isValid())
-    return failure();
+static LogicalResult enable(MLIRContext &context,
+                            std::optional<StringRef> filter,
+                            Statistics *statistics) {
+  std::optional<llvm::Regex> printed;
+  if (filter) {
+    printed.emplace(filter->empty() ? StringRef(".*") : *filter);
+    if (!printed->isValid())
+      return failure();
+  }
   remark::RemarkCategories categories;
   categories.passed = categories.missed = categories.failed =
-      categories.analysis = filter.str();
+      categories.analysis = ".*";
   return remark::enableOptimizationRemarks(
-      context, std::make_unique<DiagnosticStreamer>(),
+      context,
+      std::make_unique<DiagnosticStreamer>(std::move(printed), statistics),
       std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);
+}
+
+LogicalResult hybrid::printRemarks(MLIRContext &context, StringRef filter) {
+  return enable(context, filter, nullptr);
+}
+
+LogicalResult hybrid::countRemarks(MLIRContext &context, Statistics &statistics,
+                                   std::optional<StringRef> filter) {
+  return enable(context, filter, &statistics);
 }

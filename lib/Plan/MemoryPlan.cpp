@@ -8,6 +8,7 @@
 #include "hybrid/Plan/MemoryPlan.h"
 
 #include "core/ArenaLayout.h"
+#include "cpu/Workspace.h"
 #include "hybrid/Hybrid/GraphShapes.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Format.h"
@@ -87,7 +88,8 @@ static const PlanAlternative *choose(const PlanLaunch &launch,
 
 llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
                                                const PlanEntry &entry,
-                                               const SymbolValues &symbols) {
+                                               const SymbolValues &symbols,
+                                               unsigned threads) {
   EntryMemory memory;
   std::vector<bool> used(entry.buffers.size());
   for (const PlanLaunch &launch : entry.launches)
@@ -98,6 +100,9 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
       for (const PlanView &view : chosen->views)
         used[view.buffer] = true;
     }
+  if (threads)
+    memory.workspace =
+        hyb::workspaceBytes(memory.launches, memory.scratch, threads);
 
   std::vector<hyb::ArenaBuffer> arena;
   llvm::MapVector<int, uint64_t> bound;
@@ -160,9 +165,12 @@ static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
   os << "\n" << entry.name << ": " << memory.launches << " launches\n";
   printLine(os, "arena", memory.arena,
             "(" + Twine(formatBytes(memory.withoutReuse)) + " without reuse)");
+  if (memory.workspace)
+    printLine(os, "workspace", memory.workspace,
+              "scratch of " + Twine(memory.scratch) + " bytes per thread");
   for (auto [kind, bytes] : memory.bound)
     printLine(os, stringifyBufferKind(kind), bytes);
-  uint64_t total = memory.arena;
+  uint64_t total = memory.arena + memory.workspace;
   for (auto [kind, bytes] : memory.bound)
     total += bytes;
   printLine(os, "total", total);
@@ -177,43 +185,40 @@ static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
 /// What a process holds for training and for serving, by its entries.
 static void printTotals(llvm::raw_ostream &os,
                         const llvm::StringMap<EntryMemory> &entries) {
-  auto sum = [&](llvm::StringRef name, llvm::ArrayRef<BufferKind> kinds) {
-    uint64_t bytes = 0;
-    if (auto it = entries.find(name); it != entries.end()) {
-      bytes += it->second.arena;
-      for (auto [kind, size] : it->second.bound)
-        if (llvm::is_contained(kinds, kind))
-          bytes += size;
-    }
+  auto total = [](const EntryMemory &entry) {
+    uint64_t bytes = entry.arena + entry.workspace;
+    for (auto [kind, size] : entry.bound)
+      bytes += size;
     return bytes;
   };
   os << "\n";
-  if (entries.contains("backward")) {
-    uint64_t moments =
-        sum("update", {BufferKind::Moment1, BufferKind::Moment2}) -
-        sum("update", {});
-    printLine(os, "training",
-              sum("backward", {BufferKind::Param, BufferKind::Gradient}) +
-                  moments,
-              "parameters, gradients, moments, arena of backward");
+  if (auto it = entries.find("backward"); it != entries.end()) {
+    uint64_t bytes = total(it->second);
+    if (auto update = entries.find("update"); update != entries.end())
+      for (auto [kind, size] : update->second.bound)
+        if (kind == BufferKind::Moment1 || kind == BufferKind::Moment2)
+          bytes += size;
+    printLine(os, "training", bytes,
+              "all of backward, and the moments of update");
   }
-  if (entries.contains("extend"))
-    printLine(os, "inference",
-              sum("extend", {BufferKind::Param, BufferKind::State}),
-              "parameters, states, arena of extend");
+  if (auto it = entries.find("extend"); it != entries.end())
+    printLine(os, "inference", total(it->second), "all of extend");
 }
 
 llvm::Error hybrid::printMemoryPlan(const Plan &plan,
                                     const SymbolValues &symbols,
-                                    llvm::raw_ostream &os) {
+                                    unsigned threads, llvm::raw_ostream &os) {
   os << "memory plan for";
   for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
     os << " " << stringifyCallSymbol(static_cast<CallSymbol>(symbol)) << "="
        << symbols[symbol];
+  if (threads)
+    os << ", " << threads << " threads";
   os << "\n";
   llvm::StringMap<EntryMemory> entries;
   for (const PlanEntry &entry : plan.entries) {
-    llvm::Expected<EntryMemory> memory = planMemory(plan, entry, symbols);
+    llvm::Expected<EntryMemory> memory =
+        planMemory(plan, entry, symbols, threads);
     if (!memory)
       return memory.takeError();
     printEntry(os, entry, *memory);

@@ -8,9 +8,11 @@
 #include "report.h"
 #include "verify.h"
 
+#include "hybrid/Artefact/Container.h"
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Driver/Remarks.h"
+#include "hybrid/Driver/Statistics.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
@@ -20,6 +22,7 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/Threading.h"
 
 using namespace hybrid;
 namespace cl = llvm::cl;
@@ -49,6 +52,21 @@ static cl::list<std::string> cpuLevels(
              "takes the best; default: x86-64,x86-64-v3,x86-64-v4"),
     cl::cat(compileOptions));
 
+static cl::opt<Emit> emit(
+    "emit", cl::desc("what to write:"), cl::init(Emit::Artefact),
+    cl::values(clEnumValN(Emit::Artefact, "hbx", "an artefact (default)"),
+               clEnumValN(Emit::LLVMIR, "llvm", "LLVM IR of one CPU level"),
+               clEnumValN(Emit::Assembly, "asm", "assembly of one CPU level"),
+               clEnumValN(Emit::Object, "obj",
+                          "the shared object of one CPU level"),
+               clEnumValN(Emit::PTX, "ptx", "PTX of one GPU")),
+    cl::cat(compileOptions));
+static cl::opt<unsigned>
+    jobs("jobs", cl::value_desc("n"),
+         cl::desc("threads that make code, which does not depend on it; "
+                  "default: one per processor"),
+         cl::init(0), cl::cat(compileOptions));
+
 static cl::opt<std::string> compileTo(
     "compile-to", cl::value_desc("phase"),
     cl::desc("stop after a phase and write what it gives: spec, stack, "
@@ -61,6 +79,12 @@ static cl::opt<std::string>
 static cl::opt<std::string> remarks(
     "remarks", cl::ValueOptional, cl::value_desc("regex"),
     cl::desc("print what was decided and why, of the phases that match"),
+    cl::cat(lookOptions));
+
+static cl::opt<std::string> statisticsPath(
+    "statistics", cl::ValueOptional, cl::value_desc("file"),
+    cl::desc("what every phase did, in numbers: a table on the standard error, "
+             "or JSON in a file"),
     cl::cat(lookOptions));
 
 static cl::opt<bool>
@@ -83,6 +107,10 @@ static cl::opt<int64_t> context("context", cl::desc("tokens a slot holds"),
 static cl::opt<int64_t> depth("depth",
                               cl::desc("tokens that can be rolled back"),
                               cl::init(0), cl::cat(memoryOptions));
+static cl::opt<unsigned>
+    runtimeThreads("runtime-threads",
+                   cl::desc("of the runtime; default: one per processor"),
+                   cl::init(0), cl::cat(memoryOptions));
 
 static cl::extrahelp examples(R"(
 Examples:
@@ -90,15 +118,18 @@ Examples:
     hybridc examples/specs/demo.mlir -o demo.hbx
     hybrid-run info demo.hbx
 
-  See which kernel each layer became, and the memory a training step takes:
-    hybridc demo.mlir --compile-to=schedule --remarks=schedule -o -
+  See which kernel each layer became, the memory a training step takes, and the
+  assembly:
+    hybridc demo.mlir --compile-to=schedule --remarks=schedule -o schedule.mlir
     hybridc demo.mlir --print-memory-plan --tokens=8192 --segments=8
+    hybridc demo.mlir --emit=asm --cpu-levels=x86-64-v4 -o demo.s
 
-  Put the costs of two mixes side by side:
-    hybridc report a.mlir b.mlir
+Subcommands, each with its own --help:
+    hybridc report a.mlir b.mlir      what a mix costs, or two side by side
+    hybridc verify demo.hbx           compiled code beside the oracle
 
-Passes can be watched with --mlir-timing, --mlir-pass-statistics and
---mlir-print-ir-after-all; --help-hidden lists all of these.
+Passes can be watched with --mlir-timing and --mlir-print-ir-after-all;
+--help-hidden lists all of these.
 Exit codes: 0 done, 1 bad input, 2 bad command line, 70 internal error.
 )");
 
@@ -130,24 +161,112 @@ static std::optional<Phase> parsePhase(llvm::StringRef name) {
   return std::nullopt;
 }
 
+static unsigned orProcessors(unsigned count) {
+  return count ? count : llvm::hardware_concurrency().compute_thread_count();
+}
+
+/// What is written where, by the phase and kind that are asked for.
 static CompileOptions readOptions(Phase lastPhase) {
   CompileOptions options;
-  options.inputPath = inputPath;
-  options.lastPhase = lastPhase;
-  options.outputPath = outputPath;
-  if (options.outputPath.empty())
-    options.outputPath = lastPhase == Phase::Artefact
-                             ? (llvm::sys::path::stem(inputPath) + ".hbx").str()
-                             : std::string("-");
   if (!targets.empty())
     options.targets = targets;
   if (!cpuLevels.empty())
     options.cpuLevels = cpuLevels;
+  options.emit = emit;
+  if (lastPhase == Phase::Target && emit == Emit::Artefact)
+    options.emit =
+        options.targets.front() == "cpu" ? Emit::Assembly : Emit::PTX;
+  options.lastPhase = lastPhase == Phase::Artefact && emit != Emit::Artefact
+                          ? Phase::Target
+                          : lastPhase;
+  options.inputPath = inputPath;
+  options.outputPath = outputPath;
+  llvm::StringRef stem = llvm::sys::path::stem(inputPath);
+  if (options.outputPath.empty())
+    options.outputPath = options.lastPhase == Phase::Artefact
+                             ? (stem + ".hbx").str()
+                         : options.emit == Emit::Object ? (stem + ".so").str()
+                                                        : "-";
+  options.jobs = orProcessors(jobs);
   options.dumpFolder = dumpFolder;
   options.printMemoryPlan = memoryPlan;
+  options.runtimeThreads = orProcessors(runtimeThreads);
   options.capacities = {tokens, segments, longest < 0 ? tokens : longest,
                         slots,  context,  depth};
   return options;
+}
+
+/// The spec as a source that diagnostics quote.
+static bool openSpec(llvm::SourceMgr &sources) {
+  std::string error;
+  auto file = mlir::openInputFile(inputPath, &error);
+  if (!file) {
+    llvm::errs() << "hybridc: error: " << error << "\n";
+    return false;
+  }
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  return true;
+}
+
+/// Remarks are printed, counted, or both.
+static mlir::LogicalResult watchRemarks(mlir::MLIRContext &mlirContext,
+                                        Statistics *statistics) {
+  std::optional<llvm::StringRef> filter;
+  if (remarks.getNumOccurrences())
+    filter = remarks;
+  if (statistics)
+    return countRemarks(mlirContext, *statistics, filter);
+  return filter ? printRemarks(mlirContext, *filter) : mlir::success();
+}
+
+static Outcome writeStatistics(const Statistics &statistics) {
+  if (statisticsPath.empty()) {
+    statistics.print(llvm::errs());
+    return Outcome::Ok;
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  statistics.printAsJSON(os);
+  if (llvm::Error error = writeFileAtomically(statisticsPath, text)) {
+    llvm::errs() << "hybridc: error: " << llvm::toString(std::move(error))
+                 << "\n";
+    return Outcome::BadInput;
+  }
+  return Outcome::Ok;
+}
+
+static int compileSpec() {
+  std::optional<Phase> lastPhase = parsePhase(compileTo);
+  if (!lastPhase)
+    return usageError("unknown phase '" + compileTo + "'");
+  CompileOptions options = readOptions(*lastPhase);
+  if (emit != Emit::Artefact && options.lastPhase != Phase::Target)
+    return usageError("--emit writes code, and --compile-to=" + compileTo +
+                      " ends before there is any; give one of them");
+  Statistics statistics;
+  if (statisticsPath.getNumOccurrences())
+    options.statistics = &statistics;
+  llvm::SourceMgr sources;
+  if (!openSpec(sources))
+    return static_cast<int>(Outcome::BadInput);
+
+  mlir::DialectRegistry registry;
+  registerAllHybridDialects(registry);
+  mlir::MLIRContext mlirContext(registry,
+                                mlir::MLIRContext::Threading::DISABLED);
+  // An error shows the line of the spec, not the operation it became.
+  mlirContext.printOpOnDiagnostic(false);
+  mlir::SourceMgrDiagnosticHandler handler(sources, &mlirContext);
+  if (mlir::failed(watchRemarks(mlirContext, options.statistics)))
+    return usageError("'" + remarks + "' is not a regular expression");
+
+  mlir::DefaultTimingManager timing;
+  mlir::applyDefaultTimingManagerCLOptions(timing);
+  mlir::TimingScope scope = timing.getRootScope();
+  Outcome outcome = Compiler(mlirContext, options, scope).run(sources);
+  if (outcome == Outcome::Ok && options.statistics)
+    outcome = writeStatistics(statistics);
+  return static_cast<int>(outcome);
 }
 
 int main(int argc, char **argv) {
@@ -170,34 +289,5 @@ int main(int argc, char **argv) {
     return finishOutput(runReport());
   if (isVerify())
     return finishOutput(runVerify());
-  std::optional<Phase> lastPhase = parsePhase(compileTo);
-  if (!lastPhase)
-    return usageError("unknown phase '" + compileTo + "'");
-  CompileOptions options = readOptions(*lastPhase);
-
-  std::string error;
-  auto file = mlir::openInputFile(options.inputPath, &error);
-  if (!file) {
-    llvm::errs() << "hybridc: error: " << error << "\n";
-    return static_cast<int>(Outcome::BadInput);
-  }
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-
-  mlir::DialectRegistry registry;
-  registerAllHybridDialects(registry);
-  mlir::MLIRContext mlirContext(registry,
-                                mlir::MLIRContext::Threading::DISABLED);
-  // An error shows the line of the spec, not the operation it became.
-  mlirContext.printOpOnDiagnostic(false);
-  mlir::SourceMgrDiagnosticHandler handler(sources, &mlirContext);
-  if (remarks.getNumOccurrences() &&
-      mlir::failed(printRemarks(mlirContext, remarks)))
-    return usageError("'" + remarks + "' is not a regular expression");
-
-  mlir::DefaultTimingManager timing;
-  mlir::applyDefaultTimingManagerCLOptions(timing);
-  mlir::TimingScope scope = timing.getRootScope();
-  return finishOutput(
-      static_cast<int>(Compiler(mlirContext, options, scope).run(sources)));
+  return finishOutput(compileSpec());
 }

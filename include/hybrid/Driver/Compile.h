@@ -23,6 +23,8 @@ class SourceMgr;
 
 namespace hybrid {
 
+class Statistics;
+
 /// How a run of the compiler ended, and the exit code of its program.
 enum class Outcome {
   Ok = 0,
@@ -34,18 +36,38 @@ enum class Outcome {
   Internal = 70,
 };
 
+/// What is written of the code that the last phases make.
+enum class Emit {
+  Artefact,
+  /// Of one level of the CPU: LLVM IR, assembly, and the shared object whose
+  /// functions are the kernels.
+  LLVMIR,
+  Assembly,
+  Object,
+  /// Of one GPU.
+  PTX,
+};
+
 struct CompileOptions {
   std::string inputPath;
   /// `-` is the standard output, for everything but an artefact.
   std::string outputPath;
   std::vector<std::string> targets = {"cpu"};
   std::vector<std::string> cpuLevels = {"x86-64", "x86-64-v3", "x86-64-v4"};
+  /// With phase `target`: anything but an artefact.
   Phase lastPhase = Phase::Artefact;
+  Emit emit = Emit::Artefact;
+  /// Threads that make code. The bytes do not depend on it.
+  unsigned jobs = 1;
   /// Folder for the module after every phase; empty: none.
   std::string dumpFolder;
   bool printMemoryPlan = false;
   /// What the memory plan is printed for.
   SymbolValues capacities = {};
+  /// Threads of the runtime that it is printed for.
+  unsigned runtimeThreads = 1;
+  /// When not null, receives the numbers of every phase.
+  Statistics *statistics = nullptr;
 };
 
 /// Compiles one spec. Errors go to the diagnostic handlers of `context`.
@@ -59,6 +81,7 @@ public:
 
 private:
   Outcome checkTargets();
+  Outcome checkEmit();
   bool isOfOneTarget() const;
   Outcome runPhase(Phase phase, mlir::ModuleOp module, llvm::StringRef target);
   Outcome runPhases(Phase begin, Phase end, mlir::ModuleOp module,
@@ -67,6 +90,8 @@ private:
   Outcome dumpFor(llvm::StringRef target, Phase phase, llvm::StringRef suffix,
                   llvm::function_ref<std::string()> text);
   Outcome write(llvm::StringRef bytes);
+  Outcome writeMemoryPlan(mlir::ModuleOp module, ArtefactTarget &made);
+  void countPlan(const Plan &plan);
   Outcome compileFor(mlir::ModuleOp module, ArtefactTarget &made);
   Outcome generate(mlir::ModuleOp module,
                    llvm::function_ref<mlir::LogicalResult()> run);

@@ -13,6 +13,8 @@
 
 namespace hybrid {
 
+class Statistics;
+
 /// Prints every remark whose category (the name of its phase) matches the
 /// regular expression `filter`, all of them when it is empty, as a diagnostic:
 ///
@@ -21,6 +23,11 @@ namespace hybrid {
 /// The id in brackets is the remark's name; it keeps its meaning over versions.
 mlir::LogicalResult printRemarks(mlir::MLIRContext &context,
                                  llvm::StringRef filter);
+
+/// Counts every remark by its id; with a filter also prints as above.
+mlir::LogicalResult countRemarks(mlir::MLIRContext &context,
+                                 Statistics &statistics,
+                                 std::optional<llvm::StringRef> filter);
 
 } // namespace hybrid
 

@@ -8,6 +8,7 @@
 #ifndef HYBRID_GRAPH_PASSES_H
 #define HYBRID_GRAPH_PASSES_H
 
+#include "hybrid/Hybrid/Counter.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hybrid {

@@ -39,15 +39,19 @@ struct EntryMemory {
   /// The most scratch memory that one of its tasks needs; 0 before the target's
   /// code generation has said.
   uint64_t scratch = 0;
+  /// Scratch of all threads, and what they count tasks with.
+  uint64_t workspace = 0;
 };
 
-/// The memory of one entry, by the algorithm the runtime uses.
+/// The memory of one entry, by the algorithm the runtime uses. `threads` is 0
+/// where scratch is no memory, as on a GPU.
 llvm::Expected<EntryMemory> planMemory(const Plan &plan, const PlanEntry &entry,
-                                       const SymbolValues &symbols);
+                                       const SymbolValues &symbols,
+                                       unsigned threads = 0);
 
 /// Prints the memory of every entry as a table, with the largest buffers.
 llvm::Error printMemoryPlan(const Plan &plan, const SymbolValues &symbols,
-                            llvm::raw_ostream &os);
+                            unsigned threads, llvm::raw_ostream &os);
 
 } // namespace hybrid
 

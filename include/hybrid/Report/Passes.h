@@ -8,6 +8,7 @@
 #ifndef HYBRID_REPORT_PASSES_H
 #define HYBRID_REPORT_PASSES_H
 
+#include "hybrid/Hybrid/Counter.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hybrid {

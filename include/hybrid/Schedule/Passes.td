@@ -48,12 +48,12 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
            "the target whose strategies are used">,
   ];
   let statistics = [
-    Statistic<"numDispatches", "num-dispatches", "Launches made">,
-    Statistic<"numPrograms", "num-programs", "Distinct tile programs">,
-    Statistic<"numAlternatives", "num-alternatives",
+    Statistic<"numDispatches", "dispatches", "Launches made">,
+    Statistic<"numPrograms", "programs", "Distinct tile programs">,
+    Statistic<"numAlternatives", "alternatives",
               "Places where the call chooses the algorithm">,
-    Statistic<"numCopies", "num-copies", "Copies inserted where no view exists">,
-    Statistic<"numAccumulated", "num-accumulated",
+    Statistic<"numCopies", "copies", "Copies inserted where no view exists">,
+    Statistic<"numAccumulated", "accumulated",
               "Products that add to a gradient in place">,
   ];
   let dependentDialects = [

@@ -8,6 +8,7 @@
 #ifndef HYBRID_STACK_PASSES_H
 #define HYBRID_STACK_PASSES_H
 
+#include "hybrid/Hybrid/Counter.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hybrid {

@@ -4,207 +4,240 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A program is compiled alone, in a context of its own and from bytes that
+// depend on nothing but the program, and the objects are linked in the order of
+// the plan. So any number of threads may share the work, and the result does
+// not tell how many there were.
+//
+//===----------------------------------------------------------------------===//
 
 #include "hybrid/Target/CPU/Compile.h"
 
+#include "CompileProgram.h"
 #include "Link.h"
 #include "hybrid/Target/CPU/Lower.h"
-#include "hybrid/Target/CPU/Passes.h"
 #include "hybrid/Tile/TileOps.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include <atomic>
+#include <thread>
 
 using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::cpu;
 
+//===----------------------------------------------------------------------===//
+// Cache
+//===----------------------------------------------------------------------===//
+
+const CompiledProgram *ProgramCache::find(StringRef key) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = programs.find(key);
+  return found == programs.end() ? nullptr : found->second.get();
+}
+
+void ProgramCache::add(StringRef key, const CompiledProgram &program) {
+  std::lock_guard<std::mutex> lock(mutex);
+  programs.try_emplace(key, std::make_unique<CompiledProgram>(program));
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// A module with this program alone. Code has no places in a spec, so neither
+/// have the bytes.
+static std::string bytecodeOf(tile::ProgramOp program) {
+  Location unknown = UnknownLoc::get(program.getContext());
+  OwningOpRef<ModuleOp> module = ModuleOp::create(unknown);
+  module->push_back(program.clone());
+  module->walk([&](Operation *op) {
+    op->setLoc(unknown);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setLoc(unknown);
+  });
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  (void)writeBytecodeToFile(*module, stream);
+  return bytes;
+}
+
 namespace {
 
-constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
-
-std::unique_ptr<llvm::TargetMachine> createTargetMachine(Level level) {
-  static const bool initialized = [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    return true;
-  }();
-  (void)initialized;
-  llvm::Triple triple(kTriple);
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, traitsOf(level).name, /*Features=*/"", llvm::TargetOptions(),
-      llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Default));
-}
-
-/// The programs alone, in a module of their own.
-FailureOr<OwningOpRef<ModuleOp>> extractPrograms(ModuleOp module,
-                                                 ArrayRef<StringRef> symbols) {
-  OwningOpRef<ModuleOp> result = ModuleOp::create(module.getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(result->getBody());
-  SymbolTable table(module);
-  for (StringRef symbol : symbols) {
-    auto program = table.lookup<tile::ProgramOp>(symbol);
-    if (!program)
-      return module.emitError("no tile.program is named '") << symbol << "'";
-    builder.clone(*program);
+/// All programs for all levels.
+class Work {
+public:
+  Work(ModuleOp module, ArrayRef<tile::ProgramOp> programs,
+       ArrayRef<Level> levels, const Options &options)
+      : registry(module.getContext()->getDialectRegistry()), levels(levels),
+        options(options), results(programs.size() * levels.size()),
+        errors(results.size()) {
+    for (tile::ProgramOp program : programs)
+      bytecode.push_back(bytecodeOf(program));
   }
-  return result;
-}
 
-void setFunctionAttributes(llvm::Module &module, Level level) {
-  // Vectors as wide as they were built, and no call of the C library.
-  std::string bits = std::to_string(traitsOf(level).lanes * 32);
-  for (llvm::Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    function.addFnAttr("target-cpu", traitsOf(level).name);
-    function.addFnAttr("prefer-vector-width", bits);
-    function.addFnAttr("min-legal-vector-width", bits);
-    function.addFnAttr("no-builtins");
-    function.addFnAttr(llvm::Attribute::NoUnwind);
+  void run();
+  size_t indexOf(size_t level, size_t program) const {
+    return level * bytecode.size() + program;
   }
-}
 
-/// Loops come in vectors, unrolled where that pays and with their invariants
-/// outside; what is left is to clean up addresses. LLVM's default pipeline
-/// gives the same speed in three times the time.
-constexpr llvm::StringLiteral kPasses =
-    "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(loop-rotate,licm),loop(indvars,loop-deletion,loop-unroll-full),"
-    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
+  const DialectRegistry &registry;
+  ArrayRef<Level> levels;
+  const Options &options;
+  std::vector<std::string> bytecode;
+  /// By level and program. An error is not empty where there is one.
+  std::vector<CompiledProgram> results;
+  std::vector<std::string> errors;
 
-llvm::Error optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     const llvm::TargetLibraryInfoImpl &noLibrary) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  functions.registerPass(
-      [&] { return llvm::TargetLibraryAnalysis(noLibrary); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  if (llvm::Error error = builder.parsePassPipeline(passes, kPasses))
-    return error;
-  passes.run(module, modules);
-  return llvm::Error::success();
-}
+private:
+  void take();
+  void compile(ProgramCompiler &compiler, size_t index);
 
-LogicalResult emit(llvm::Module &module, llvm::TargetMachine &machine,
-                   const llvm::TargetLibraryInfoImpl &noLibrary,
-                   llvm::CodeGenFileType type, SmallVectorImpl<char> &bytes) {
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary));
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return failure();
-  passes.run(module);
-  return success();
-}
+  std::atomic<size_t> next = 0;
+};
 
 } // namespace
 
-void hybrid::cpu::buildPipeline(OpPassManager &passes, Level level) {
-  passes.addPass(createCanonicalizerPass());
-  passes.addPass(createCSEPass());
-  passes.addPass(createHybridCPULowerPrograms({traitsOf(level).name.str()}));
-  passes.addPass(createHybridCPUExpandMath());
-  passes.addPass(arith::createArithExpandOpsPass());
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(createConvertVectorToLLVMPass());
-  passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createConvertControlFlowToLLVMPass());
-  passes.addPass(createConvertFuncToLLVMPass());
-  passes.addPass(createReconcileUnrealizedCastsPass());
+void Work::compile(ProgramCompiler &compiler, size_t index) {
+  Level level = levels[index / bytecode.size()];
+  StringRef bytes = bytecode[index % bytecode.size()];
+  bool isCached = options.cache && !options.wantAssembly && !options.wantLLVMIR;
+  std::string key = (traitsOf(level).name + bytes).str();
+  if (isCached)
+    if (const CompiledProgram *known = options.cache->find(key)) {
+      results[index] = *known;
+      return;
+    }
+  llvm::Expected<CompiledProgram> compiled =
+      compiler.compile(bytes, level, options);
+  if (!compiled) {
+    errors[index] = llvm::toString(compiled.takeError());
+    return;
+  }
+  results[index] = std::move(*compiled);
+  if (isCached)
+    options.cache->add(key, results[index]);
+}
+
+/// Compiles what nobody has taken yet.
+void Work::take() {
+  ProgramCompiler compiler(registry);
+  for (size_t index; (index = next++) < results.size();) {
+    // LLVM recurses deeply, and a crash is to end as an error.
+    bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
+        [&] { compile(compiler, index); }, /*RequestedStackSize=*/64 << 20);
+    if (!survived)
+      errors[index] = "the code generator crashed";
+  }
+}
+
+void Work::run() {
+  std::vector<std::thread> helpers;
+  size_t threads = std::min<size_t>(options.jobs, results.size());
+  for (size_t i = 1; i < threads; ++i)
+    helpers.emplace_back([&] { take(); });
+  take();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
+//===----------------------------------------------------------------------===//
+// Levels
+//===----------------------------------------------------------------------===//
+
+static FailureOr<SmallVector<tile::ProgramOp>>
+findPrograms(ModuleOp module, ArrayRef<StringRef> symbols) {
+  SmallVector<tile::ProgramOp> programs;
+  SymbolTable table(module);
+  for (StringRef symbol : symbols) {
+    programs.push_back(table.lookup<tile::ProgramOp>(symbol));
+    if (!programs.back())
+      return module.emitError("no tile.program is named '") << symbol << "'";
+  }
+  return programs;
+}
+
+/// Links what was made of the programs for level `level`.
+static llvm::Expected<CompiledCode> linkLevel(const Work &work, size_t level,
+                                              ArrayRef<StringRef> symbols) {
+  CompiledCode code;
+  SmallVector<StringRef> objects;
+  for (auto [program, symbol] : llvm::enumerate(symbols)) {
+    const CompiledProgram &compiled =
+        work.results[work.indexOf(level, program)];
+    objects.push_back(compiled.object);
+    code.kernels.push_back({symbol.str(), compiled.scratchBytes});
+    code.llvmIR += compiled.llvmIR;
+    code.assembly += compiled.assembly;
+  }
+  llvm::Expected<std::string> elf =
+      linkSharedObject(objects, work.options.linker);
+  if (!elf)
+    return elf.takeError();
+  code.elf = std::move(*elf);
+  return code;
+}
+
+FailureOr<std::vector<CompiledCode>>
+hybrid::cpu::compileLevels(ModuleOp module, ArrayRef<StringRef> symbols,
+                           ArrayRef<Level> levels, const Options &options) {
+  FailureOr<SmallVector<tile::ProgramOp>> programs =
+      findPrograms(module, symbols);
+  if (failed(programs))
+    return failure();
+  Work work(module, *programs, levels, options);
+  work.run();
+  for (auto [index, error] : llvm::enumerate(work.errors))
+    if (!error.empty())
+      return (*programs)[index % programs->size()].emitError(error)
+             << " (for " << traitsOf(levels[index / programs->size()]).name
+             << ")";
+  std::vector<CompiledCode> result;
+  for (size_t level = 0; level < levels.size(); ++level) {
+    llvm::Expected<CompiledCode> code = linkLevel(work, level, symbols);
+    if (!code)
+      return module.emitError(llvm::toString(code.takeError()));
+    result.push_back(std::move(*code));
+  }
+  return result;
 }
 
 FailureOr<CompiledCode> hybrid::cpu::compile(ModuleOp module,
                                              ArrayRef<StringRef> symbols,
                                              Level level,
                                              const Options &options) {
-  auto programs = extractPrograms(module, symbols);
+  FailureOr<std::vector<CompiledCode>> codes =
+      compileLevels(module, symbols, level, options);
+  if (failed(codes))
+    return failure();
+  return std::move(codes->front());
+}
+
+FailureOr<std::vector<Kernel>>
+hybrid::cpu::measureScratch(ModuleOp module, ArrayRef<StringRef> symbols,
+                            Level level) {
+  FailureOr<SmallVector<tile::ProgramOp>> programs =
+      findPrograms(module, symbols);
   if (failed(programs))
     return failure();
-  MLIRContext *context = module.getContext();
-  registerBuiltinDialectTranslation(*context);
-  registerLLVMDialectTranslation(*context);
-  PassManager passes(context);
-  buildPipeline(passes, level);
-  if (failed(passes.run(**programs)))
+  OwningOpRef<ModuleOp> copy = ModuleOp::create(module.getLoc());
+  for (tile::ProgramOp program : *programs)
+    copy->push_back(program.clone());
+  PassManager passes(module.getContext());
+  buildPlacementPipeline(passes, level);
+  if (failed(passes.run(*copy)))
     return failure();
-
-  CompiledCode code;
-  SymbolTable table(**programs);
-  for (StringRef symbol : symbols) {
-    auto bytes =
-        table.lookup(symbol)->getAttrOfType<IntegerAttr>(kScratchBytesAttr);
-    code.kernels.push_back({symbol.str(), bytes.getInt()});
-  }
-
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule =
-      translateModuleToLLVMIR(**programs, llvmContext);
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(level);
-  if (!llvmModule || !machine)
-    return module.emitError("LLVM cannot make code for ") << kTriple.str();
-  llvmModule->setTargetTriple(machine->getTargetTriple());
-  llvmModule->setDataLayout(machine->createDataLayout());
-  setFunctionAttributes(*llvmModule, level);
-  llvm::TargetLibraryInfoImpl noLibrary(machine->getTargetTriple());
-  noLibrary.disableAllFunctions();
-  if (llvm::Error error = optimize(*llvmModule, *machine, noLibrary))
-    return module.emitError(llvm::toString(std::move(error)));
-
-  if (options.assembly) {
-    SmallVector<char> text;
-    auto copy = llvm::CloneModule(*llvmModule);
-    if (failed(emit(*copy, *machine, noLibrary,
-                    llvm::CodeGenFileType::AssemblyFile, text)))
-      return module.emitError("LLVM cannot write assembly for ")
-             << traitsOf(level).name;
-    options.assembly->assign(text.begin(), text.end());
-  }
-  SmallVector<char> object;
-  if (failed(emit(*llvmModule, *machine, noLibrary,
-                  llvm::CodeGenFileType::ObjectFile, object)))
-    return module.emitError("LLVM cannot write an object for ")
-           << traitsOf(level).name;
-  llvm::Expected<std::string> elf =
-      linkSharedObject({object.data(), object.size()}, options.linker);
-  if (!elf)
-    return module.emitError(llvm::toString(elf.takeError()));
-  code.elf = std::move(*elf);
-  return code;
+  std::vector<Kernel> kernels;
+  SymbolTable table(*copy);
+  for (StringRef symbol : symbols)
+    kernels.push_back(
+        {symbol.str(), table.lookup(symbol)
+                           ->getAttrOfType<IntegerAttr>(kScratchBytesAttr)
+                           .getInt()});
+  return kernels;
 }

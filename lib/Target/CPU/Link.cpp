@@ -96,31 +96,44 @@ Error checkSharedObject(StringRef bytes) {
 
 } // namespace
 
-Expected<std::string> hybrid::cpu::linkSharedObject(StringRef object,
+/// A file with these bytes.
+static Expected<std::unique_ptr<TemporaryFile>> writeObject(StringRef object) {
+  auto file = TemporaryFile::create("o");
+  if (!file)
+    return file;
+  std::error_code error;
+  raw_fd_ostream stream((*file)->path, error);
+  stream << object;
+  stream.close();
+  if (error || stream.has_error())
+    return makeError("cannot write '{0}': {1}", (*file)->path,
+                     (error ? error : stream.error()).message());
+  return file;
+}
+
+Expected<std::string> hybrid::cpu::linkSharedObject(ArrayRef<StringRef> objects,
                                                     StringRef wanted) {
   Expected<std::string> linker = findLinker(wanted);
   if (!linker)
     return linker.takeError();
-  auto input = TemporaryFile::create("o");
   auto output = TemporaryFile::create("so");
   auto log = TemporaryFile::create("log");
-  for (auto *file : {&input, &output, &log})
+  for (auto *file : {&output, &log})
     if (!*file)
       return file->takeError();
-  {
-    std::error_code error;
-    raw_fd_ostream stream((*input)->path, error);
-    stream << object;
-    stream.close();
-    if (error || stream.has_error())
-      return makeError("cannot write '{0}': {1}", (*input)->path,
-                       (error ? error : stream.error()).message());
-  }
 
-  StringRef arguments[] = {
-      *linker,         "-shared",           "--no-undefined", "--build-id=none",
-      "--strip-all",   "--hash-style=sysv", "-znoexecstack",  "-o",
-      (*output)->path, (*input)->path};
+  SmallVector<StringRef> arguments = {
+      *linker,       "-shared",           "--no-undefined", "--build-id=none",
+      "--strip-all", "--hash-style=sysv", "-znoexecstack",  "--icf=all",
+      "-o",          (*output)->path};
+  std::vector<std::unique_ptr<TemporaryFile>> inputs;
+  for (StringRef object : objects) {
+    auto file = writeObject(object);
+    if (!file)
+      return file.takeError();
+    arguments.push_back((*file)->path);
+    inputs.push_back(std::move(*file));
+  }
   std::optional<StringRef> redirects[] = {StringRef(), StringRef((*log)->path),
                                           StringRef((*log)->path)};
   std::string message;

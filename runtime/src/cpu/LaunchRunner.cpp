@@ -31,15 +31,13 @@ int64_t now() {
 Status LaunchRunner::reserve(size_t launches, int64_t scratchBytes) {
   size_t threads = static_cast<size_t>(pool.size());
   if (launches > launchRoom) {
-    size_t count = launches * (threads + 1);
-    HYB_ASSIGN(progress,
-               Memory::allocate(static_cast<int64_t>(count * sizeof(Counter))));
-    for (size_t i = 0; i < count; ++i)
+    int64_t count = counterCount(static_cast<int64_t>(launches), pool.size());
+    HYB_ASSIGN(progress, Memory::allocate(count * kCounterBytes));
+    for (int64_t i = 0; i < count; ++i)
       new (static_cast<Counter *>(progress.data()) + i) Counter();
     launchRoom = launches;
   }
-  // A page of its own per thread keeps neighbours out of each other's lines.
-  int64_t stride = (scratchBytes + 4095) / 4096 * 4096;
+  int64_t stride = hyb::scratchStride(scratchBytes);
   if (stride > scratchStride) {
     HYB_ASSIGN(scratch,
                Memory::allocate(stride * static_cast<int64_t>(threads)));

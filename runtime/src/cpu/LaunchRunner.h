@@ -12,6 +12,7 @@
 #include "core/Memory.h"
 #include "cpu/KernelBorder.h"
 #include "cpu/ThreadPool.h"
+#include "cpu/Workspace.h"
 
 namespace hyb::rt {
 
@@ -36,10 +37,10 @@ public:
   int64_t bytes() const { return progress.bytes() + scratch.bytes(); }
 
 private:
-  /// A counter with a cache line to itself.
-  struct alignas(64) Counter {
+  struct alignas(kCounterBytes) Counter {
     std::atomic<int64_t> value;
   };
+  static_assert(sizeof(Counter) == kCounterBytes);
 
   /// Of a launch: tasks finished, then per thread the next task of its share.
   Counter *counters(size_t launch) const {

@@ -186,7 +186,7 @@ int64_t residentBytes() {
 }
 
 // The memory plan against the operating system: what a training step adds to
-// the process is the arena that was predicted.
+// the process is the arena and the workspace that were predicted.
 TEST(MemoryPlan, PredictsWhatAStepTakes) {
   CompiledModel compiled(R"(
 hybrid.model @m vocab(4096) width(32) layers(1) tied {
@@ -199,9 +199,11 @@ hybrid.model @m vocab(4096) width(32) layers(1) tied {
   uint64_t predicted = 0;
   for (const hybrid::PlanEntry &entry : compiled.plan.entries)
     if (entry.name == "backward") {
-      auto memory = hybrid::planMemory(compiled.plan, entry, symbols);
+      auto memory =
+          hybrid::planMemory(compiled.plan, entry, symbols, /*threads=*/2);
       ASSERT_TRUE(bool(memory));
-      predicted = memory->arena;
+      EXPECT_GT(memory->workspace, 2 * memory->scratch);
+      predicted = memory->arena + memory->workspace;
     }
   ASSERT_GT(predicted, 60u << 20);
 

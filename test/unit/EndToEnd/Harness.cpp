@@ -11,7 +11,6 @@
 #include "hybrid/Driver/Phases.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Graph/ModelTables.h"
-#include "hybrid/Target/CPU/Compile.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -43,12 +42,13 @@ DialectRegistry hybrid::test::makeRegistry() {
   return registry;
 }
 
-CompiledModel::CompiledModel(StringRef spec, StringRef level, int threads)
+CompiledModel::CompiledModel(StringRef spec, StringRef level, int threads,
+                             cpu::ProgramCache *cache)
     : mlirContext(makeRegistry(), MLIRContext::Threading::DISABLED) {
   ScopedDiagnosticHandler handler(&mlirContext, [&](Diagnostic &diagnostic) {
     report += diagnostic.str() + "\n";
   });
-  compile(spec, level);
+  compile(spec, level, cache);
   if (!artefact.empty())
     open(level, threads);
 }
@@ -69,7 +69,8 @@ static bool runPhases(ModuleOp module, Phase from, Phase to) {
   return true;
 }
 
-void CompiledModel::compile(StringRef spec, StringRef level) {
+void CompiledModel::compile(StringRef spec, StringRef level,
+                            cpu::ProgramCache *cache) {
   auto module = parseSourceString<ModuleOp>(spec, &mlirContext);
   if (!module || !runPhases(*module, Phase::Spec, Phase::Grad))
     return;
@@ -86,8 +87,10 @@ void CompiledModel::compile(StringRef spec, StringRef level) {
   SmallVector<StringRef> symbols;
   for (const PlanKernel &kernel : plan.kernels)
     symbols.push_back(kernel.symbol);
+  cpu::Options options;
+  options.cache = cache;
   FailureOr<cpu::CompiledCode> code =
-      cpu::compile(*module, symbols, *cpu::levelNamed(level));
+      cpu::compile(*module, symbols, *cpu::levelNamed(level), options);
   if (failed(code))
     return;
   for (auto [kernel, made] : llvm::zip_equal(plan.kernels, code->kernels))

@@ -10,6 +10,7 @@
 
 #include "hybrid/Oracle/Oracle.h"
 #include "hybrid/Plan/Plan.h"
+#include "hybrid/Target/CPU/Compile.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -33,7 +34,8 @@ public:
   /// Compiles `spec` for one level of the CPU. `module` is null after an error,
   /// which `report` tells.
   explicit CompiledModel(llvm::StringRef spec,
-                         llvm::StringRef level = "x86-64-v3", int threads = 2);
+                         llvm::StringRef level = "x86-64-v3", int threads = 2,
+                         cpu::ProgramCache *cache = nullptr);
 
   bool ok() const { return model != nullptr; }
 
@@ -69,7 +71,8 @@ public:
   std::unique_ptr<hyb::rt::Context> context;
 
 private:
-  void compile(llvm::StringRef spec, llvm::StringRef level);
+  void compile(llvm::StringRef spec, llvm::StringRef level,
+               cpu::ProgramCache *cache);
   void open(llvm::StringRef level, int threads);
   mlir::func::FuncOp entry(llvm::StringRef name);
   std::vector<oracle::Tensor> evaluate(llvm::StringRef name, const Batch &batch,

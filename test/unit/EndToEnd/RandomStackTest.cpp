@@ -31,7 +31,7 @@ using namespace hybrid::test;
 namespace {
 
 /// f32 against f64, relative to the largest value of the tensor, or to the
-/// floor: a gradient may be zero, where f32 leaves rounding errors.
+/// floor: a gradient may be zero, where f32 leaves rounding shared.
 constexpr double kForward = 5e-5, kBackward = 5e-4, kFloor = 1e-2;
 
 double error(llvm::ArrayRef<float> found, llvm::ArrayRef<double> expected) {
@@ -62,8 +62,11 @@ private:
   uint64_t of = 0;
 };
 
-struct Errors {
+/// What all seeds share.
+struct Shared {
   Worst forward, backward;
+  /// Small models have many programs in common.
+  cpu::ProgramCache programs;
 };
 
 /// Every seed has one level, so that compiling costs one, and any run of seeds
@@ -80,8 +83,8 @@ std::string levelOf(uint64_t seed) {
 class StackCheck {
 public:
   StackCheck(const cases::RandomStack &stack, CompiledModel &compiled,
-             Errors &errors)
-      : stack(stack), compiled(compiled), errors(errors) {}
+             Shared &shared)
+      : stack(stack), compiled(compiled), shared(shared) {}
 
   void lossAndGradients() {
     CompiledModel::Batch batch =
@@ -96,7 +99,7 @@ public:
     for (const auto &[path, gradient] : gradients) {
       double found = error(gradient, oracle[path]);
       EXPECT_LT(found, kBackward) << path;
-      errors.backward.note(found, stack.seed);
+      shared.backward.note(found, stack.seed);
     }
   }
 
@@ -123,23 +126,23 @@ private:
                      llvm::ArrayRef<double> expected, std::string what) {
     double distance = error(found, expected);
     EXPECT_LT(distance, kForward) << what;
-    errors.forward.note(distance, stack.seed);
+    shared.forward.note(distance, stack.seed);
   }
 
   const cases::RandomStack &stack;
   CompiledModel &compiled;
-  Errors &errors;
+  Shared &shared;
 };
 
-void checkStack(uint64_t seed, Errors &errors) {
+void checkStack(uint64_t seed, Shared &shared) {
   cases::RandomStack stack = cases::makeRandomStack(seed);
   std::string level = levelOf(seed);
   SCOPED_TRACE("HYBRID_RANDOM_STACKS=" + std::to_string(seed) + ":1, " + level +
                "\n" + stack.spec);
   // The stacks themselves share the processors.
-  CompiledModel compiled(stack.spec, level, /*threads=*/1);
+  CompiledModel compiled(stack.spec, level, /*threads=*/1, &shared.programs);
   ASSERT_TRUE(compiled.ok()) << compiled.report;
-  StackCheck check(stack, compiled, errors);
+  StackCheck check(stack, compiled, shared);
   check.lossAndGradients();
   check.splits();
 }
@@ -190,11 +193,11 @@ TEST(RandomStacks, MatchTheOracle) {
                  countText.getAsInteger(10, count))
         << "HYBRID_RANDOM_STACKS is '" << chosen << "'; write first:count";
   }
-  Errors errors;
+  Shared shared;
   std::atomic<uint64_t> next = first;
   auto work = [&] {
     for (uint64_t seed; (seed = next++) < first + count;)
-      checkStack(seed, errors);
+      checkStack(seed, shared);
   };
   std::vector<std::thread> workers;
   uint64_t threads = std::max(1u, std::thread::hardware_concurrency());
@@ -203,6 +206,6 @@ TEST(RandomStacks, MatchTheOracle) {
   for (std::thread &worker : workers)
     worker.join();
   llvm::outs() << count << " random stacks: largest error forward "
-               << errors.forward.text() << ", gradients "
-               << errors.backward.text() << "\n";
+               << shared.forward.text() << ", gradients "
+               << shared.backward.text() << "\n";
 }

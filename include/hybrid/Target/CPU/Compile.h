@@ -10,6 +10,8 @@
 
 #include "hybrid/Target/CPU/Level.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -19,16 +21,41 @@ class OpPassManager;
 
 namespace hybrid::cpu {
 
+/// What became of one program.
+struct CompiledProgram {
+  /// Relocatable; it exports the program's symbol.
+  std::string object;
+  /// What the last argument of the kernel must point to, at least.
+  int64_t scratchBytes = 0;
+  /// Where asked for.
+  std::string llvmIR, assembly;
+};
+
+/// Programs that were compiled before, by content; for whoever compiles many
+/// models with the same programs. May be used by several threads.
+class ProgramCache {
+public:
+  const CompiledProgram *find(llvm::StringRef key);
+  void add(llvm::StringRef key, const CompiledProgram &program);
+
+private:
+  std::mutex mutex;
+  llvm::StringMap<std::unique_ptr<CompiledProgram>> programs;
+};
+
 struct Options {
   /// Path of `ld.lld`; empty: the one beside LLVM's tools, then one on PATH.
   std::string linker;
-  /// When not null, receives the assembly of the kernels.
-  std::string *assembly = nullptr;
+  /// Threads that compile. The result does not depend on it.
+  unsigned jobs = 1;
+  /// Text costs a second run of the code generator.
+  bool wantLLVMIR = false, wantAssembly = false;
+  /// May be null; not used for text.
+  ProgramCache *cache = nullptr;
 };
 
 struct Kernel {
   std::string symbol;
-  /// What the last argument of the kernel must point to, at least.
   int64_t scratchBytes;
 };
 
@@ -39,16 +66,29 @@ struct CompiledCode {
   std::string elf;
   /// In the order of the symbols asked for.
   std::vector<Kernel> kernels;
+  /// Of all programs, in that order, where asked for.
+  std::string llvmIR, assembly;
 };
 
 /// The passes from `tile.program` to the LLVM dialect.
 void buildPipeline(mlir::OpPassManager &passes, Level level);
 
-/// Compiles the named programs of a module, which is not changed. Equal inputs
-/// give equal bytes. An error is reported at the program or at the module.
+/// Compiles the named programs of a module, which is not changed, for each of
+/// the levels. Equal inputs give equal bytes. An error is reported at the
+/// program or at the module.
+mlir::FailureOr<std::vector<CompiledCode>>
+compileLevels(mlir::ModuleOp module, llvm::ArrayRef<llvm::StringRef> symbols,
+              llvm::ArrayRef<Level> levels, const Options &options = {});
+
+/// The same for one level.
 mlir::FailureOr<CompiledCode> compile(mlir::ModuleOp module,
                                       llvm::ArrayRef<llvm::StringRef> symbols,
                                       Level level, const Options &options = {});
+
+/// What the kernels of a level need as scratch, without making code.
+mlir::FailureOr<std::vector<Kernel>>
+measureScratch(mlir::ModuleOp module, llvm::ArrayRef<llvm::StringRef> symbols,
+               Level level);
 
 } // namespace hybrid::cpu
 

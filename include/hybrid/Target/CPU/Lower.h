@@ -19,7 +19,8 @@ inline constexpr llvm::StringLiteral kScratchBytesAttr = "hybrid.scratch_bytes";
 /// Turns every `tile.program` of the module into a function of loops and
 /// returns how many there were. Where threads share the work (`traits.threads`)
 /// the function has one parameter by value, the views and then four grid sizes;
-/// the task is the number of the block and scratch is its dynamic shared memory.
+/// the task is the number of the block and scratch is its dynamic shared
+/// memory.
 mlir::FailureOr<unsigned> lowerPrograms(mlir::ModuleOp module,
                                         const LevelTraits &traits);
 

@@ -1,0 +1,40 @@
+//===- CompileProgram.h - one tile program to an object -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_LIB_TARGET_CPU_COMPILEPROGRAM_H
+#define HYBRID_LIB_TARGET_CPU_COMPILEPROGRAM_H
+
+#include "hybrid/Target/CPU/Compile.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace hybrid::cpu {
+
+/// The first passes of buildPipeline, after which functions say how much
+/// scratch they need.
+void buildPlacementPipeline(mlir::OpPassManager &passes, Level level);
+
+/// Compiles programs one by one, in a context of its own: several of these may
+/// work at the same time.
+class ProgramCompiler {
+public:
+  explicit ProgramCompiler(const mlir::DialectRegistry &registry);
+
+  /// `bytecode` is a module with one program. The object depends on it and on
+  /// the level alone.
+  llvm::Expected<CompiledProgram> compile(llvm::StringRef bytecode, Level level,
+                                          const Options &options);
+
+private:
+  llvm::Error generate(mlir::ModuleOp module, Level level,
+                       const Options &options, CompiledProgram &compiled);
+
+  mlir::MLIRContext context;
+};
+
+} // namespace hybrid::cpu
+
+#endif // HYBRID_LIB_TARGET_CPU_COMPILEPROGRAM_H
