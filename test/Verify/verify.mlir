@@ -2,7 +2,7 @@
 // are wrong are in test/unit/Verify.
 // RUN: rm -rf %t && mkdir %t
 // RUN: hybridc %s -o %t/m.hbx --cpu-levels=x86-64
-// RUN: hybrid-run verify %t/m.hbx --tokens=20 --decode=1 | FileCheck %s
+// RUN: hybrid-run verify %t/m.hbx --tokens=20 --decode=1 --context=32 | FileCheck %s
 
 // CHECK:      m, x86-64: compiled code against the oracle
 // CHECK:      call layer op kernel error bound
@@ -17,7 +17,7 @@
 // CHECK:      decode 0 mixer.recurrence recurrence_step {{.*}} ok
 // CHECK:      all {{[0-9]+}} rows are within their bounds
 
-// RUN: hybrid-run verify %t/m.hbx --tokens=3 --decode=0 --json | FileCheck %s --check-prefix=JSON
+// RUN: hybrid-run verify %t/m.hbx --tokens=3 --decode=0 --context=4 --json | FileCheck %s --check-prefix=JSON
 // JSON:      "code": "x86-64",
 // JSON-NEXT: "model": "m",
 // JSON-NEXT: "ok": true,
@@ -30,7 +30,7 @@
 
 // Weights of a run; those of another model are refused.
 // RUN: hybrid-run train %t/m.hbx --text=%s --out=%t/run --length=8 --batch=1 --steps=1 -q
-// RUN: hybrid-run verify %t/m.hbx --weights=%t/run --tokens=3 --decode=0 | FileCheck %s --check-prefix=TRAINED
+// RUN: hybrid-run verify %t/m.hbx --weights=%t/run --tokens=3 --decode=0 --context=4 | FileCheck %s --check-prefix=TRAINED
 // TRAINED: within their bounds
 // RUN: not hybridc verify %t/m.hbx --weights=%t/m.hbx 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS: hybridc: error: {{.*}}m.hbx

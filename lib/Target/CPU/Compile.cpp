@@ -72,11 +72,10 @@ namespace {
 /// All programs for all levels.
 class Work {
 public:
-  Work(ModuleOp module, ArrayRef<tile::ProgramOp> programs,
-       ArrayRef<Level> levels, const Options &options)
-      : registry(module.getContext()->getDialectRegistry()), levels(levels),
-        options(options), results(programs.size() * levels.size()),
-        errors(results.size()) {
+  Work(ArrayRef<tile::ProgramOp> programs, ArrayRef<Level> levels,
+       const Options &options)
+      : levels(levels), options(options),
+        results(programs.size() * levels.size()), errors(results.size()) {
     for (tile::ProgramOp program : programs)
       bytecode.push_back(bytecodeOf(program));
   }
@@ -86,7 +85,6 @@ public:
     return level * bytecode.size() + program;
   }
 
-  const DialectRegistry &registry;
   ArrayRef<Level> levels;
   const Options &options;
   std::vector<std::string> bytecode;
@@ -126,7 +124,7 @@ void Work::compile(ProgramCompiler &compiler, size_t index) {
 
 /// Compiles what nobody has taken yet.
 void Work::take() {
-  ProgramCompiler compiler(registry);
+  ProgramCompiler compiler;
   for (size_t index; (index = next++) < results.size();) {
     // LLVM recurses deeply, and a crash is to end as an error.
     bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
@@ -190,7 +188,7 @@ hybrid::cpu::compileLevels(ModuleOp module, ArrayRef<StringRef> symbols,
       findPrograms(module, symbols);
   if (failed(programs))
     return failure();
-  Work work(module, *programs, levels, options);
+  Work work(*programs, levels, options);
   work.run();
   for (auto [index, error] : llvm::enumerate(work.errors))
     if (!error.empty())

@@ -9,6 +9,7 @@
 
 #include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
+#include "hybrid/Tile/TileDialect.h"
 #include "hybrid/Tile/TileOps.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -18,7 +19,11 @@
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -141,8 +146,10 @@ void hybrid::cpu::buildPipeline(OpPassManager &passes, Level level) {
   passes.addPass(createReconcileUnrealizedCastsPass());
 }
 
-ProgramCompiler::ProgramCompiler(const DialectRegistry &registry)
-    : context(registry, MLIRContext::Threading::DISABLED) {
+ProgramCompiler::ProgramCompiler() : context(MLIRContext::Threading::DISABLED) {
+  // What a program is written in; passes bring what they turn it into.
+  context.loadDialect<tile::TileDialect, arith::ArithDialect, math::MathDialect,
+                      scf::SCFDialect, tensor::TensorDialect>();
   registerBuiltinDialectTranslation(context);
   registerLLVMDialectTranslation(context);
 }

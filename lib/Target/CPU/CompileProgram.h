@@ -21,7 +21,7 @@ void buildPlacementPipeline(mlir::OpPassManager &passes, Level level);
 /// work at the same time.
 class ProgramCompiler {
 public:
-  explicit ProgramCompiler(const mlir::DialectRegistry &registry);
+  ProgramCompiler();
 
   /// `bytecode` is a module with one program. The object depends on it and on
   /// the level alone.
