@@ -7,14 +7,13 @@
 // CHECK:      m, x86-64: compiled code against the oracle
 // CHECK:      call layer op kernel error bound
 // CHECK-NEXT: loss - embed embed 0.0e+00 1.0e-05 ok
-// CHECK:      loss 0 mixer.recurrence recurrence_forward {{.*}} ok
+// CHECK:      loss 0 mixer.attention softmax_forward {{.*}} ok
 // CHECK:      loss - all: loss {{.*}} ok
-// CHECK:      backward 0 mixer.recurrence recurrence_backward {{.*}} ok
+// CHECK:      backward 0 mixer.attention softmax_backward{{.*}} ok
 // CHECK:      backward - all: gradient of layers.0.mixer.q_proj.weight {{.*}} ok
-// The second sequence of the prefill ends where a window of the ring ends.
-// CHECK:      prefill 0 mixer.recurrence recurrence_forward {{.*}} ok
+// CHECK:      prefill 0 mixer.attention softmax_cached {{.*}} ok
 // CHECK:      prefill - all: logits {{.*}} ok
-// CHECK:      decode 0 mixer.recurrence recurrence_step {{.*}} ok
+// CHECK:      decode 0 mixer.attention {{.*}} ok
 // CHECK:      all {{[0-9]+}} rows are within their bounds
 
 // RUN: hybrid-run verify %t/m.hbx --tokens=3 --decode=0 --context=4 --json | FileCheck %s --check-prefix=JSON
@@ -46,8 +45,6 @@
 // RUN: sh -c 'hybridc verify %t/m.hbx --tokens=0; test $? = 2' 2>&1 | FileCheck %s --check-prefix=USAGE
 // USAGE: see hybridc verify --help
 
-hybrid.model @m vocab(256) width(8) layers(1) {
-  hybrid.swla window(5) stride(1) {
-    hybrid.gla heads(1) head_dim(8)
-  }
+hybrid.model @m vocab(256) width(8) layers(1) tied {
+  hybrid.softmax heads(1) head_dim(8) position(nope)
 }
