@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s | FileCheck %s
+// RUN: tile-against-oracle %s --lengths=65,0,1,64
 
 // Adjoint of the additive update with one decay per head.
 //
@@ -13,6 +14,24 @@
 // CHECK:         tile.name = "back.d_state"
 // CHECK:         tile.name = "back.store_d_decay"
 // CHECK:       tile.schedule @recurrence_backward target("sm_90a")
+
+!x = tensor<?x2x128xf32>
+!g = tensor<?x2x1xf32>
+
+func.func @definition(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %do: !x, %segments: !hybrid.segments)
+    -> (!x, !x, !x, !g) {
+  %r:4 = hybrid.recurrence_grad additive %q, %k, %v, %segments, %do decay(%g) scale 0.0883883461356163
+      : (!x, !x, !x, !hybrid.segments, !x, !g) -> (!x, !x, !x, !g)
+  return %r#0, %r#1, %r#2, %r#3 : !x, !x, !x, !g
+}
+
+func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %do: !x, %segments: !hybrid.segments)
+    -> (!x, !x, !x, !g) {
+  %r:5 = hybrid.dispatch @recurrence_backward(%q, %k, %v, %segments, %g, %do)
+      : (!x, !x, !x, !hybrid.segments, !g, !x)
+      -> (!x, !x, !x, !g, tensor<?x2x128x128xf32, #hybrid.sized<affine_map<()[t, n, l, s, c, d] -> (t floordiv 64 + n)>>>)
+  return %r#0, %r#1, %r#2, %r#3 : !x, !x, !x, !g
+}
 
 tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg9: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg10: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg11: !tile.view<?x2x128x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
   %c0 = arith.constant 0 : index

@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s | FileCheck %s
+// RUN: tile-against-oracle %s --lengths=130,0,1,64,65
 
 // One decay per head, additive update (RetNet, simple GLA, Mamba-2): chunks of 64.
 //
@@ -14,6 +15,24 @@
 // CHECK:         tile.name = "store_output"
 // CHECK:         tile.name = "next_state"
 // CHECK:       tile.schedule @recurrence_forward target("sm_90a")
+
+!x = tensor<?x2x128xf32>
+!g = tensor<?x2x1xf32>
+
+func.func @definition(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %segments: !hybrid.segments)
+    -> !x {
+  %r = hybrid.recurrence additive %q, %k, %v, %segments decay(%g) scale 0.0883883461356163
+      : (!x, !x, !x, !hybrid.segments, !g) -> !x
+  return %r : !x
+}
+
+func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %segments: !hybrid.segments)
+    -> !x {
+  %r = hybrid.dispatch @recurrence_forward(%q, %k, %v, %segments, %g)
+      : (!x, !x, !x, !hybrid.segments, !g)
+      -> !x
+  return %r : !x
+}
 
 tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
   %c0 = arith.constant 0 : index

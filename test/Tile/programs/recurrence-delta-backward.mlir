@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s | FileCheck %s
+// RUN: tile-against-oracle %s --lengths=65,0,1
 
 // Adjoint of the gated delta rule. The walk forward keeps S, T and N of every chunk
 // in workspaces; the walk back reads them.
@@ -13,6 +14,25 @@
 // CHECK:         tile.name = "back.d_inverse"
 // CHECK:         tile.name = "back.store_d_beta"
 // CHECK:       tile.schedule @recurrence_backward target("sm_90a")
+
+!x = tensor<?x2x128xf32>
+!g = tensor<?x2x1xf32>
+!b = tensor<?x2xf32>
+
+func.func @definition(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %b: !b {random.range = array<f64: 0.0, 1.0>}, %do: !x, %segments: !hybrid.segments)
+    -> (!x, !x, !x, !g, !b) {
+  %r:5 = hybrid.recurrence_grad delta %q, %k, %v, %segments, %do decay(%g) beta(%b) scale 0.0883883461356163
+      : (!x, !x, !x, !hybrid.segments, !x, !g, !b) -> (!x, !x, !x, !g, !b)
+  return %r#0, %r#1, %r#2, %r#3, %r#4 : !x, !x, !x, !g, !b
+}
+
+func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %b: !b {random.range = array<f64: 0.0, 1.0>}, %do: !x, %segments: !hybrid.segments)
+    -> (!x, !x, !x, !g, !b) {
+  %r:8 = hybrid.dispatch @recurrence_backward(%q, %k, %v, %segments, %g, %b, %do)
+      : (!x, !x, !x, !hybrid.segments, !g, !b, !x)
+      -> (!x, !x, !x, !g, !b, tensor<?x2x128x128xf32, #hybrid.sized<affine_map<()[t, n, l, s, c, d] -> (t floordiv 64 + n)>>>, tensor<?x2x64x64xf32, #hybrid.sized<affine_map<()[t, n, l, s, c, d] -> (t floordiv 64 + n)>>>, tensor<?x2x64x128xf32, #hybrid.sized<affine_map<()[t, n, l, s, c, d] -> (t floordiv 64 + n)>>>)
+  return %r#0, %r#1, %r#2, %r#3, %r#4 : !x, !x, !x, !g, !b
+}
 
 tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg9: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg10: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg11: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg12: !tile.view<?x2xf32, strides = [?, 1]>, %arg13: !tile.view<?x2x128x128xf32>, %arg14: !tile.view<?x2x64x64xf32>, %arg15: !tile.view<?x2x64x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
   %c0 = arith.constant 0 : index

@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s | FileCheck %s
+// RUN: tile-against-oracle %s --lengths=1,0,3,1
 
 // Gated delta rule, token by token: decode.
 //
@@ -12,6 +13,26 @@
 // CHECK:         tile.name = "outputs"
 // CHECK:         tile.name = "store_state"
 // CHECK:       tile.schedule @recurrence_step target("sm_90a")
+
+!x = tensor<?x2x128xf32>
+!g = tensor<?x2x1xf32>
+!b = tensor<?x2xf32>
+!s = tensor<?x2x128x128xf32, #hybrid.slots>
+
+func.func @definition(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %b: !b {random.range = array<f64: 0.0, 1.0>}, %s0: !s, %segments: !hybrid.segments)
+    -> (!x, !s) {
+  %r:2 = hybrid.recurrence delta %q, %k, %v, %segments decay(%g) beta(%b) initial(%s0) scale 0.0883883461356163
+      : (!x, !x, !x, !hybrid.segments, !g, !b, !s) -> (!x, !s)
+  return %r#0, %r#1 : !x, !s
+}
+
+func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %b: !b {random.range = array<f64: 0.0, 1.0>}, %s0: !s, %segments: !hybrid.segments)
+    -> (!x, !s) {
+  %r:2 = hybrid.dispatch @recurrence_step(%q, %k, %v, %segments, %g, %b, %s0) ties = [1, 6]
+      : (!x, !x, !x, !hybrid.segments, !g, !b, !s)
+      -> (!x, !s)
+  return %r#0, %r#1 : !x, !s
+}
 
 tile.program @recurrence_step(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
   %c0 = arith.constant 0 : index

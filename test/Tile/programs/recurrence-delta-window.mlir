@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s | FileCheck %s
+// RUN: tile-against-oracle %s --lengths=258,0,1
 
 // Sliding window linear attention around the gated delta rule: window 256, stride
 // 64. A chain first advances its state without outputs, then gives those of its
@@ -13,6 +14,25 @@
 // CHECK:         tile.name = "outputs"
 // CHECK:         tile.name = "next_state"
 // CHECK:       tile.schedule @recurrence_forward target("sm_90a")
+
+!x = tensor<?x2x128xf32>
+!g = tensor<?x2x1xf32>
+!b = tensor<?x2xf32>
+
+func.func @definition(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %b: !b {random.range = array<f64: 0.0, 1.0>}, %segments: !hybrid.segments)
+    -> !x {
+  %r = hybrid.recurrence delta %q, %k, %v, %segments decay(%g) beta(%b) scale 0.0883883461356163 window 256 stride 64
+      : (!x, !x, !x, !hybrid.segments, !g, !b) -> !x
+  return %r : !x
+}
+
+func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %v: !x, %g: !g {random.range = array<f64: -0.3, 0.0>}, %b: !b {random.range = array<f64: 0.0, 1.0>}, %segments: !hybrid.segments)
+    -> !x {
+  %r = hybrid.dispatch @recurrence_forward(%q, %k, %v, %segments, %g, %b)
+      : (!x, !x, !x, !hybrid.segments, !g, !b)
+      -> !x
+  return %r : !x
+}
 
 tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2, (s2 + 254) floordiv 64 + 1)> order [parallel, parallel, parallel] {
   %c0 = arith.constant 0 : index

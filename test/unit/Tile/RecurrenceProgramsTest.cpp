@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RecurrenceHarness.h"
+#include "hybrid/Hybrid/HybridDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
@@ -109,6 +111,8 @@ TEST(RecurrencePrograms, FilesAreWhatTheBuildersMake) {
     Built built(entry.build, entry.shape);
     if (std::getenv("HYBRID_UPDATE_PROGRAMS"))
       update(pathOf(entry), print(built.program));
+    // The files hold the graph operations that the programs stand for, too.
+    built.context.loadDialect<hybrid::HybridDialect, mlir::func::FuncDialect>();
     auto file =
         mlir::parseSourceFile<mlir::ModuleOp>(pathOf(entry), &built.context);
     ASSERT_TRUE(file) << pathOf(entry);
