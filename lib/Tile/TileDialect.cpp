@@ -66,7 +66,9 @@ SmallVector<int64_t> ViewType::contiguousStrides(ArrayRef<int64_t> shape) {
   for (int64_t d = static_cast<int64_t>(shape.size()) - 2; d >= 0; --d) {
     bool known = !ShapedType::isDynamic(shape[d + 1]) &&
                  !ShapedType::isDynamic(strides[d + 1]);
-    strides[d] = known ? shape[d + 1] * strides[d + 1] : ShapedType::kDynamic;
+    // A stride that is no 64-bit number is refused with the shape.
+    if (!known || llvm::MulOverflow(shape[d + 1], strides[d + 1], strides[d]))
+      strides[d] = ShapedType::kDynamic;
   }
   return strides;
 }
@@ -77,9 +79,8 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (shape.empty() || shape.size() > 4)
     return emitError() << "a view has 1 to 4 dims, got " << shape.size()
                        << "; merge dims or index the outer ones before";
-  if (!elementType.isFloat() && !elementType.isInteger(32) &&
-      !elementType.isInteger(8))
-    return emitError() << "a view holds floats, i32 or i8, got " << elementType;
+  if (!elementType.isFloat() && !elementType.isInteger(32))
+    return emitError() << "a view holds floats or i32, got " << elementType;
   if (strides.size() != shape.size())
     return emitError() << "a view has one stride per dim, got "
                        << strides.size() << " strides for " << shape.size()
@@ -90,6 +91,12 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError()
              << "sizes and strides of a view are not negative, got size "
              << size << " and stride " << stride;
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    if (!ShapedType::isDynamic(size) &&
+        llvm::MulOverflow(elements, std::max<int64_t>(size, 1), elements))
+      return emitError() << "a view of more elements than a 64-bit number "
+                            "counts cannot be addressed";
   if (strides.back() != 1)
     return emitError() << "the last stride of a view is 1, got "
                        << (ShapedType::isDynamic(strides.back())

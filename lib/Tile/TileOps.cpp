@@ -267,11 +267,13 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *context,
   auto tile = cast<RankedTensorType>(adaptor.getInput().getType());
   if (failed(checkDim(location, tile, adaptor.getDim())))
     return failure();
-  int64_t end = adaptor.getOffset() + adaptor.getSize(),
+  // Compared without the sum, which may be no 64-bit number.
+  int64_t offset = adaptor.getOffset(),
           size = tile.getDimSize(adaptor.getDim());
-  if (end > size)
-    return emitOptionalError(location, "slice ends at ", end, " but dim ",
-                             adaptor.getDim(), " has size ", size);
+  if (offset > size || static_cast<int64_t>(adaptor.getSize()) > size - offset)
+    return emitOptionalError(location, "slice of ", adaptor.getSize(), " from ",
+                             offset, " on ends behind dim ", adaptor.getDim(),
+                             ", which has size ", size);
   types.push_back(withDim(tile, adaptor.getDim(), adaptor.getSize()));
   return success();
 }

@@ -121,30 +121,79 @@ LogicalResult ProgramOp::verify() {
   return success();
 }
 
+ArrayRef<StringRef> hybrid::tile::elementwiseOps() {
+  static constexpr StringRef names[] = {
+      "arith.addf",       "arith.addi",       "arith.andi",
+      "arith.ceildivsi",  "arith.ceildivui",  "arith.cmpf",
+      "arith.cmpi",       "arith.divf",       "arith.divsi",
+      "arith.divui",      "arith.extf",       "arith.extsi",
+      "arith.extui",      "arith.floordivsi", "arith.fptosi",
+      "arith.index_cast", "arith.maximumf",   "arith.maxsi",
+      "arith.minimumf",   "arith.minsi",      "arith.mulf",
+      "arith.muli",       "arith.negf",       "arith.ori",
+      "arith.remsi",      "arith.remui",      "arith.select",
+      "arith.sitofp",     "arith.subf",       "arith.subi",
+      "arith.truncf",     "arith.trunci",     "arith.uitofp",
+      "arith.xori",       "math.absf",        "math.cos",
+      "math.erf",         "math.exp",         "math.exp2",
+      "math.expm1",       "math.floor",       "math.fma",
+      "math.log",         "math.log1p",       "math.rsqrt",
+      "math.sin",         "math.sqrt",        "math.tanh"};
+  return names;
+}
+
 /// What the body of a program may use beside the tile dialect. Anything else
 /// would be known to some targets only.
 static bool isAllowedInProgram(Operation *op) {
-  return isa<TileDialect, arith::ArithDialect, math::MathDialect>(
-             op->getDialect()) ||
-         isa<scf::ForOp, scf::IfOp, scf::YieldOp, tensor::ExtractOp>(op);
+  return isa<TileDialect>(op->getDialect()) ||
+         isa<scf::ForOp, scf::IfOp, scf::YieldOp, tensor::ExtractOp,
+             arith::ConstantOp>(op) ||
+         llvm::is_contained(elementwiseOps(), op->getName().getStringRef());
+}
+
+/// A scalar, or a tile of rank 1 to 3 without empty dims.
+static bool isProgramType(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (isa<ShapedType>(type) &&
+      (!tile || !tile.hasStaticShape() || tile.getRank() < 1 ||
+       tile.getRank() > 3 || tile.getNumElements() == 0 || tile.getEncoding()))
+    return false;
+  Type element = getElementTypeOrSelf(type);
+  return isa<FloatType>(element) || element.isInteger(1) ||
+         element.isInteger(32) ||
+         (!tile && (element.isIndex() || element.isInteger(64)));
+}
+
+/// Checks one op of a body by itself.
+static LogicalResult verifyBodyOp(Operation *op) {
+  if (!op->getDialect() || !isAllowedInProgram(op))
+    return op->emitOpError("is not allowed in a tile.program; use tile, "
+                           "scf.for, scf.if, tensor.extract and the arith and "
+                           "math ops that every target knows");
+  for (Type type : op->getResultTypes())
+    if (!isProgramType(type))
+      return op->emitOpError("gives ")
+             << type << "; values of a program are scalars and tiles of static "
+             << "shape, rank 1 to 3, of floats, i32 or i1";
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    if (!loop.getInductionVar().getType().isIndex() || loop.getUnsignedCmp())
+      return op->emitOpError("counts in ")
+             << (loop.getUnsignedCmp() ? "unsigned " : "")
+             << loop.getInductionVar().getType()
+             << "; loops of a program count in index";
+  if (auto relaxed = dyn_cast<arith::ArithFastMathInterface>(op))
+    if (arith::FastMathFlagsAttr flags = relaxed.getFastMathFlagsAttr();
+        flags && flags.getValue() != arith::FastMathFlags::none)
+      return op->emitOpError("has fast-math flags; the numbers of a program "
+                             "are those of its ops in their order");
+  return success();
 }
 
 LogicalResult ProgramOp::verifyRegions() {
   llvm::StringMap<Operation *> named;
   WalkResult result = getBody().walk([&](Operation *op) -> WalkResult {
-    if (!op->getDialect() || !isAllowedInProgram(op)) {
-      op->emitOpError("is not allowed in a tile.program; use tile, arith, "
-                      "math, scf.for, scf.if "
-                      "and tensor.extract");
+    if (failed(verifyBodyOp(op)))
       return WalkResult::interrupt();
-    }
-    for (Type type : op->getResultTypes())
-      if (auto tensor = dyn_cast<TensorType>(type);
-          tensor && !tensor.hasStaticShape()) {
-        op->emitOpError("gives ")
-            << type << "; every tile of a program has a static shape";
-        return WalkResult::interrupt();
-      }
     auto name = op->getAttrOfType<StringAttr>(TileDialect::kNameAttr);
     if (!name)
       return WalkResult::advance();
@@ -211,6 +260,15 @@ static std::optional<bool> isIntegerKey(StringRef key, bool isRole) {
       .Default(std::nullopt);
 }
 
+/// The words that `barrier` and `operand` may be.
+static ArrayRef<StringRef> wordsOf(StringRef key) {
+  static constexpr StringRef barriers[] = {"mbarrier", "named", "turn"};
+  static constexpr StringRef places[] = {"registers", "shared"};
+  if (key == "barrier")
+    return barriers;
+  return key == "operand" ? ArrayRef(places) : ArrayRef<StringRef>();
+}
+
 static LogicalResult verifyRecord(ScheduleOp op, StringRef what,
                                   NamedAttribute entry) {
   bool isRole = what == "role";
@@ -235,7 +293,44 @@ static LogicalResult verifyRecord(ScheduleOp op, StringRef what,
              << " '" << entry.getName().getValue() << "' needs "
              << (*integer ? "a non-negative integer" : "a string") << " for '"
              << field.getName().getValue() << "', got " << field.getValue();
+    ArrayRef<StringRef> words = wordsOf(field.getName());
+    if (!words.empty() &&
+        !llvm::is_contained(words, cast<StringAttr>(field.getValue())))
+      return op.emitOpError(what)
+             << " '" << entry.getName().getValue() << "' has "
+             << field.getValue() << " for '" << field.getName().getValue()
+             << "'; write one of " << llvm::join(words, ", ");
   }
+  return success();
+}
+
+/// Every role has a size, and together they fit the register file of a
+/// multiprocessor: 65536 registers, 128 threads in a warpgroup.
+static LogicalResult verifyBudget(ScheduleOp op) {
+  constexpr int64_t kThreads = 128, kRegisters = 65536;
+  int64_t total = 0;
+  for (NamedAttribute role : op.getRoles()) {
+    auto record = cast<DictionaryAttr>(role.getValue());
+    auto field = [&](StringRef key) {
+      auto number = record.getAs<IntegerAttr>(key);
+      return number ? number.getInt() : 0;
+    };
+    int64_t groups = field("warpgroups"), registers = field("registers");
+    if (groups < 1 || groups > 8)
+      return op.emitOpError("role '")
+             << role.getName().getValue() << "' has " << groups
+             << " warpgroups; a block has 1 to 8";
+    if (registers < 24 || registers > 256 || registers % 8 != 0)
+      return op.emitOpError("role '")
+             << role.getName().getValue() << "' has " << registers
+             << " registers per thread; their number is a multiple of 8 from "
+                "24 to 256";
+    total += groups * kThreads * registers;
+  }
+  if (total > kRegisters)
+    return op.emitOpError("roles take ")
+           << total << " registers of a block, a multiprocessor has "
+           << kRegisters;
   return success();
 }
 
@@ -243,6 +338,8 @@ LogicalResult ScheduleOp::verify() {
   for (NamedAttribute role : getRoles())
     if (failed(verifyRecord(*this, "role", role)))
       return failure();
+  if (failed(verifyBudget(*this)))
+    return failure();
   for (NamedAttribute entry : getOps()) {
     if (failed(verifyRecord(*this, "op", entry)))
       return failure();
@@ -264,6 +361,17 @@ LogicalResult ScheduleOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
       symbolTable.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr());
   if (!program)
     return emitOpError("there is no tile.program ") << getProgramAttr();
+  for (Operation *other = (*this)->getPrevNode(); other;
+       other = other->getPrevNode())
+    if (auto record = dyn_cast<ScheduleOp>(other);
+        record && record.getProgramAttr() == getProgramAttr() &&
+        record.getTarget() == getTarget()) {
+      auto error = emitOpError("schedules @")
+                   << program.getSymName() << " for '" << getTarget()
+                   << "' once more; a program has one record per target";
+      error.attachNote(record.getLoc()) << "the other record is here";
+      return error;
+    }
   for (NamedAttribute entry : getOps())
     if (!program.lookupNamedOp(entry.getName())) {
       auto error = emitOpError("no op of @")

@@ -5,7 +5,7 @@ func.func private @f(!tile.view<2x2x2x2x2xf32>)
 
 // -----
 
-// expected-error @+1 {{a view holds floats, i32 or i8, got 'i64'}}
+// expected-error @+1 {{a view holds floats or i32, got 'i64'}}
 func.func private @f(!tile.view<2xi64>)
 
 // -----
@@ -94,7 +94,7 @@ tile.program @p() grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
 
 tile.program @p()
     grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
-  // expected-error @+1 {{'tensor.empty' op is not allowed in a tile.program; use tile, arith, math, scf.for, scf.if and tensor.extract}}
+  // expected-error @+1 {{'tensor.empty' op is not allowed in a tile.program; use tile, scf.for, scf.if, tensor.extract and the arith and math ops that every target knows}}
   %e = tensor.empty() : tensor<4xf32>
   tile.return
 }
@@ -149,7 +149,7 @@ tile.program @p(%x: !tile.view<4xf32>) grid affine_map<()[a, b, c, d, e, f] -> (
   tile.return
 }
 // expected-error @+1 {{no op of @p has the name 'b'; give one a tile.name}}
-tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1}} ops {b = {role = "all"}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {b = {role = "all"}}
 
 // -----
 
@@ -179,7 +179,7 @@ tile.program @p(%x: !tile.view<4xf32>) grid affine_map<()[a, b, c, d, e, f] -> (
   tile.return
 }
 // expected-error @+1 {{op 'a' has the unknown key 'depth'; keys are role, stage, buffers, issue, barrier, operand, wait}}
-tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1}} ops {a = {role = "all", depth = 2}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {a = {role = "all", depth = 2}}
 
 // -----
 
@@ -189,7 +189,7 @@ tile.program @p(%x: !tile.view<4xf32>) grid affine_map<()[a, b, c, d, e, f] -> (
   tile.return
 }
 // expected-error @+1 {{op 'a' needs a non-negative integer for 'stage', got -1 : i64}}
-tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1}} ops {a = {role = "all", stage = -1}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {a = {role = "all", stage = -1}}
 
 // -----
 
@@ -199,7 +199,7 @@ tile.program @p(%x: !tile.view<4xf32>) grid affine_map<()[a, b, c, d, e, f] -> (
   tile.return
 }
 // expected-error @+1 {{op 'a' needs a string for 'barrier', got 1 : i64}}
-tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1}} ops {a = {role = "all", barrier = 1}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {a = {role = "all", barrier = 1}}
 
 // -----
 
@@ -209,7 +209,7 @@ tile.program @p(%x: !tile.view<4xf32>) grid affine_map<()[a, b, c, d, e, f] -> (
   tile.return
 }
 // expected-error @+1 {{op 'a' has no role}}
-tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1}} ops {a = {stage = 1}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {a = {stage = 1}}
 
 // -----
 
@@ -219,7 +219,7 @@ tile.program @p(%x: !tile.view<4xf32>) grid affine_map<()[a, b, c, d, e, f] -> (
   tile.return
 }
 // expected-error @+1 {{op 'a' has the role "load", which is not declared in roles}}
-tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1}} ops {a = {role = "load"}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {a = {role = "load"}}
 
 // -----
 
@@ -559,7 +559,7 @@ tile.program @p()
 tile.program @p()
     grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
   %a = arith.constant dense<0.0> : tensor<4x2xf32>
-  // expected-error @+1 {{slice ends at 5 but dim 0 has size 4}}
+  // expected-error @+1 {{slice of 2 from 3 on ends behind dim 0, which has size 4}}
   %d = tile.slice %a dim 0 offset 3 size 2 : tensor<4x2xf32>
   tile.return
 }
@@ -605,3 +605,158 @@ tile.program @word(%x: !tile.view<16x64xf32>)
   %m = tile.reduce min %a dim 1 : tensor<16x64xf32>
   tile.return
 }
+
+// -----
+
+tile.program @overflow()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  %a = arith.constant dense<0.0> : tensor<4x2xf32>
+  // expected-error @+1 {{slice of 1 from 9223372036854775807 on ends behind dim 0, which has size 4}}
+  %d = tile.slice %a dim 0 offset 9223372036854775807 size 1 : tensor<4x2xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{a view of more elements than a 64-bit number counts cannot be addressed}}
+tile.program @overflow(%x: !tile.view<?x4294967296x4294967296xf32>)
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  tile.return
+}
+
+// -----
+
+tile.program @rank()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  // expected-error @+1 {{gives 'tensor<f32>'; values of a program are scalars and tiles of static shape, rank 1 to 3, of floats, i32 or i1}}
+  %a = arith.constant dense<0.0> : tensor<f32>
+  tile.return
+}
+
+// -----
+
+tile.program @rank()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  // expected-error @+1 {{gives 'tensor<2x2x2x2xf32>'; values of a program are}}
+  %a = arith.constant dense<0.0> : tensor<2x2x2x2xf32>
+  tile.return
+}
+
+// -----
+
+tile.program @empty()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  // expected-error @+1 {{gives 'tensor<0x4xf32>'; values of a program are}}
+  %a = arith.constant dense<0.0> : tensor<0x4xf32>
+  tile.return
+}
+
+// -----
+
+tile.program @vector()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  // expected-error @+1 {{gives 'vector<4xf32>'; values of a program are}}
+  %a = arith.constant dense<0.0> : vector<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.program @element()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  // expected-error @+1 {{gives 'tensor<4xcomplex<f32>>'; values of a program are}}
+  %a = arith.constant dense<(0.0, 1.0)> : tensor<4xcomplex<f32>>
+  tile.return
+}
+
+// -----
+
+tile.program @element()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  // expected-error @+1 {{gives 'tensor<4xindex>'; values of a program are}}
+  %a = arith.constant dense<1> : tensor<4xindex>
+  tile.return
+}
+
+// -----
+
+tile.program @unknown()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  %a = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @+1 {{'math.cbrt' op is not allowed in a tile.program; use tile, scf.for, scf.if, tensor.extract and the arith and math ops that every target knows}}
+  %b = math.cbrt %a : tensor<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.program @relaxed()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  %a = arith.constant dense<1.0> : tensor<4xf32>
+  // expected-error @+1 {{has fast-math flags; the numbers of a program are those of its ops in their order}}
+  %b = arith.addf %a, %a fastmath<fast> : tensor<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.program @loop()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  // expected-error @+1 {{counts in 'i32'; loops of a program count in index}}
+  scf.for %i = %c0 to %c4 step %c4 : i32 {
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @p()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  tile.return
+}
+// expected-error @+1 {{role 'all' has 0 warpgroups; a block has 1 to 8}}
+tile.schedule @p target("sm_90a") roles {all = {registers = 64}} ops {}
+
+// -----
+
+tile.program @p()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  tile.return
+}
+// expected-error @+1 {{role 'all' has 100 registers per thread; their number is a multiple of 8 from 24 to 256}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 100}} ops {}
+
+// -----
+
+tile.program @p()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  tile.return
+}
+// expected-error @+1 {{roles take 67584 registers of a block, a multiprocessor has 65536}}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 48}, work = {warpgroups = 2, registers = 240}} ops {}
+
+// -----
+
+tile.program @p()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  %a = arith.constant {tile.name = "a"} dense<1.0> : tensor<4xf32>
+  tile.return
+}
+// expected-error @+1 {{op 'a' has "fence" for 'barrier'; write one of mbarrier, named, turn}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}}
+    ops {a = {role = "all", barrier = "fence"}}
+
+// -----
+
+tile.program @p()
+    grid affine_map<()[a, b, c, d, e, f] -> ()> order [] {
+  tile.return
+}
+// expected-note @+1 {{the other record is here}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 1, registers = 64}} ops {}
+tile.schedule @p target("sm_80") roles {all = {warpgroups = 1, registers = 64}} ops {}
+// expected-error @+1 {{schedules @p for 'sm_90a' once more; a program has one record per target}}
+tile.schedule @p target("sm_90a") roles {all = {warpgroups = 2, registers = 64}} ops {}

@@ -32,6 +32,10 @@ namespace hybrid::tile {
 /// Type of the `rows` or `mask` of a gathered tile: one integer of `width` bits
 /// per row of `tile`.
 mlir::Type rowVectorType(mlir::Type tile, unsigned width);
+
+/// Names of the arith and math ops that a program may hold: those that every
+/// target and the interpreter know. (`arith.constant` comes on top.)
+llvm::ArrayRef<llvm::StringRef> elementwiseOps();
 } // namespace hybrid::tile
 
 #define GET_OP_CLASSES

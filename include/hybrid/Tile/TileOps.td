@@ -64,9 +64,11 @@ def Tile_ProgramOp : Tile_Op<"program", [
     `tile.accumulate` and of all accesses to memory that they share.
 
     Arguments are views, inputs first. Inside, values are tiles (tensors of
-    static shape, rank 1 to 3) and scalars; the body may use `arith`, `math`,
-    `scf.for`, `scf.if`, `tensor.extract` (one element of a tile as a scalar)
-    and `tile`. Any op of the body may carry a discardable `tile.name` (a string,
+    static shape, rank 1 to 3, without empty dims, of floats, i32 or i1) and
+    scalars; the body may use `tile`, `scf.for` over `index`, `scf.if`,
+    `tensor.extract` (one element of a tile as a scalar) and the `arith` and
+    `math` ops that the interpreter and every target know, without fast-math
+    flags. Any op of the body may carry a discardable `tile.name` (a string,
     unique in the program), by which `tile.schedule` refers to it.
 
     Accumulation is in the element type of the accumulator; a target may not
@@ -143,7 +145,9 @@ def Tile_ScheduleOp : Tile_Op<"schedule", [
   let description = [{
     A schedule is data: passes of the target carry it out and check it, none has
     to discover it. `roles` names the groups of warps that share the work, each
-    with `warpgroups` and the register budget per thread, `registers`. `ops` has
+    with `warpgroups` (1 to 8) and the register budget per thread, `registers` (a
+    multiple of 8 from 24 to 256; 65536 per block in all). A program has one
+    record per target. `ops` has
     an entry per named op of the program (`tile.name`):
 
     | key | type | meaning |

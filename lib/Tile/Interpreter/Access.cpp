@@ -50,13 +50,13 @@ LogicalResult Machine::read(Operation *op, Value view, ArrayRef<int64_t> index,
   if (failed(checkedOffset(op, memory, index, offset)))
     return failure();
   if (options.checkRaces) {
-    int32_t writer = memory.writer[offset];
-    if (writer != Memory::kNobody && writer != parallelPoint)
+    int32_t writer = memory.touches->writer[offset];
+    if (writer != Touches::kNobody && writer != parallelPoint)
       return reportRace(op, "reads", index, writer);
-    int32_t &reader = memory.reader[offset];
-    reader = reader == Memory::kNobody || reader == parallelPoint
+    int32_t &reader = memory.touches->reader[offset];
+    reader = reader == Touches::kNobody || reader == parallelPoint
                  ? parallelPoint
-                 : Memory::kSeveral;
+                 : Touches::kSeveral;
   }
   value = memory.view.memory[offset];
   return success();
@@ -69,10 +69,11 @@ LogicalResult Machine::write(Operation *op, Value view, ArrayRef<int64_t> index,
   if (failed(checkedOffset(op, memory, index, offset)))
     return failure();
   if (options.checkRaces) {
-    for (int32_t other : {memory.writer[offset], memory.reader[offset]})
-      if (other != Memory::kNobody && other != parallelPoint)
+    int32_t &writer = memory.touches->writer[offset];
+    for (int32_t other : {writer, memory.touches->reader[offset]})
+      if (other != Touches::kNobody && other != parallelPoint)
         return reportRace(op, "writes", index, other);
-    memory.writer[offset] = parallelPoint;
+    writer = parallelPoint;
   }
   memory.view.memory[offset] = value;
   return success();

@@ -27,7 +27,10 @@ static double minimum(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::nan("") : std::fmin(a, b);
 }
 
-static int64_t whole(double x) { return static_cast<int64_t>(x); }
+/// NaN and what is no 64-bit number become 0, where a cast may trap.
+static int64_t whole(double x) {
+  return std::fabs(x) < 0x1p63 ? static_cast<int64_t>(x) : 0;
+}
 static double truncatedDiv(double a, double b) {
   int64_t quotient = whole(a) / whole(b);
   return double(quotient);
@@ -152,8 +155,6 @@ double Machine::round(Type type, double value) const {
     return whole(value) & 1;
   if (type.isInteger(32))
     return static_cast<int32_t>(static_cast<uint32_t>(whole(value)));
-  if (type.isInteger(8))
-    return static_cast<int8_t>(static_cast<uint8_t>(whole(value)));
   if (!isF32() || !std::isfinite(value))
     return value;
   if (type.isF32())

@@ -79,13 +79,12 @@ bool hybrid::tile::nextIndex(MutableArrayRef<int64_t> index,
 Machine::Machine(ProgramOp program, ArrayRef<HostView> views,
                  const InterpreterOptions &options)
     : program(program), options(options) {
+  llvm::DenseMap<const double *, std::shared_ptr<Touches>> touched;
   for (auto [argument, view] : llvm::zip(program.getViews(), views)) {
-    Memory &memory = memories[argument];
-    memory.view = view;
-    if (options.checkRaces) {
-      memory.writer.assign(view.memory.size(), Memory::kNobody);
-      memory.reader.assign(view.memory.size(), Memory::kNobody);
-    }
+    std::shared_ptr<Touches> &touches = touched[view.memory.data()];
+    if (options.checkRaces && !touches)
+      touches = std::make_shared<Touches>(view.memory.size());
+    memories[argument] = {view, touches};
   }
 }
 
@@ -141,11 +140,15 @@ LogicalResult Machine::runGrid(ArrayRef<int64_t> symbols) {
   int64_t total = 1, turns = 1;
   for (unsigned d : dims) {
     sizes.push_back(cast<IntegerAttr>(folded[d]).getInt());
+    if (sizes.back() < 0)
+      return program.emitOpError("grid dim ")
+             << d << " has size " << sizes.back() << " for symbols [" << symbols
+             << "]; a size is at least 0";
     total *= sizes.back();
     if (program.getOrderOf(d) == Order::ordered)
       turns *= sizes.back();
   }
-  if (total <= 0)
+  if (total == 0)
     return success();
 
   point.assign(dims.size(), 0);

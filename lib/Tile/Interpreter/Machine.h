@@ -36,12 +36,19 @@ struct Datum {
   std::shared_ptr<const std::vector<double>> tile;
 };
 
-/// A view argument and who touched its elements: the number of the parallel
-/// point, or one of the marks below.
-struct Memory {
+/// Who touched the elements of a memory: the number of the parallel point, or
+/// one of the marks below.
+struct Touches {
   static constexpr int32_t kNobody = -1, kSeveral = -2;
-  HostView view;
+  explicit Touches(size_t elements)
+      : writer(elements, kNobody), reader(elements, kNobody) {}
   std::vector<int32_t> writer, reader;
+};
+
+/// A view argument. Views of one memory share its touches.
+struct Memory {
+  HostView view;
+  std::shared_ptr<Touches> touches;
 };
 
 class Machine {

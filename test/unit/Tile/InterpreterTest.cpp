@@ -95,6 +95,55 @@ TEST_F(InterpreterTest, ParallelPointsThatShareMemoryAreAnError) {
       << reported;
 }
 
+// The same memory behind two views: a point reads what its neighbour writes.
+TEST_F(InterpreterTest, ParallelPointsThatShareMemoryThroughTwoViews) {
+  ProgramOp program = parse(R"mlir(
+  tile.program @shift(%x: !tile.view<?xf32>, %y: !tile.view<?xf32>)
+      grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {
+    %t = tile.id 0
+    %a = tile.load %x[%t] dims [0] : !tile.view<?xf32> -> tensor<1xf32>
+    tile.store %a, %y[%t] dims [0] : tensor<1xf32>, !tile.view<?xf32>
+    tile.return
+  })mlir");
+  HostBuffer x = random({6}), other({6}, kNaN);
+  int64_t symbols[] = {5, 1, 5, 0, 0, 0};
+  run(program, {&x, &other}, symbols);
+  HostView shifted = x.view();
+  shifted.offset = 1;
+  shifted.sizes = {5};
+  EXPECT_TRUE(failed(interpret(program, {x.view(), shifted}, symbols)));
+  EXPECT_NE(reported.find("'tile.load' op reads element [1], which another "
+                          "parallel point (number 0) also touches"),
+            std::string::npos)
+      << reported;
+}
+
+TEST_F(InterpreterTest, GridsOfNegativeSizeAreAnError) {
+  ProgramOp program = parse(R"mlir(
+  tile.program @none()
+      grid affine_map<()[t, s, l, n, c, d] -> (t - 2, s - 2)> order [parallel, parallel] {
+    tile.return
+  })mlir");
+  EXPECT_TRUE(failed(interpret(program, {}, {1, 1, 1, 0, 0, 0})));
+  EXPECT_NE(reported.find("grid dim 0 has size -1 for symbols"),
+            std::string::npos)
+      << reported;
+}
+
+// Every op that a program may hold, on numbers it is defined for.
+TEST_F(InterpreterTest, KnowsEveryElementwiseOp) {
+  for (StringRef name : elementwiseOps()) {
+    std::string text =
+        "tile.program @p() grid affine_map<()[t, s, l, n, c, d] -> ()> order "
+        "[] {\n" +
+        elementwiseBody(name) + "  tile.return\n}\n";
+    SCOPED_TRACE(text);
+    ProgramOp program = parse(text);
+    ASSERT_TRUE(program);
+    run(program, {}, {1, 1, 1, 0, 0, 0});
+  }
+}
+
 TEST_F(InterpreterTest, F32RoundsEveryStep) {
   ProgramOp program = parse(replaced(kAccumulate, "ORDER", "ordered"));
   HostBuffer x({2}, 1.0), y({1}, kNaN);

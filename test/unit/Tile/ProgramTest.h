@@ -25,6 +25,61 @@
 
 namespace hybrid::tile {
 
+/// A line of a program that holds the elementwise op `name`: `%y` from `%x`
+/// (and
+/// `%z`, where it takes more), which it defines as constants in (0, 1) or small
+/// positive integers.
+inline std::string elementwiseBody(llvm::StringRef name) {
+  auto body = [&](llvm::StringRef type, const std::string &op) {
+    bool isFloat = type == "f32" || type == "f64";
+    std::string tile = "tensor<2x" + type.str() + ">";
+    std::string x = isFloat        ? "dense<[0.25, 0.75]>"
+                    : type == "i1" ? "dense<[true, false]>"
+                                   : "dense<[7, 2]>";
+    std::string z = isFloat        ? "dense<[0.5, 0.125]>"
+                    : type == "i1" ? "dense<[true, true]>"
+                                   : "dense<[3, 5]>";
+    return "  %x = arith.constant " + x + " : " + tile +
+           "\n  %z = arith.constant " + z + " : " + tile +
+           "\n  %m = arith.constant dense<[true, false]> : tensor<2xi1>\n  %y "
+           "= " +
+           op + "\n";
+  };
+  std::string op = name.str();
+  auto cast = [&](llvm::StringRef from, llvm::StringRef to) {
+    return body(from, op + " %x : tensor<2x" + from.str() + "> to tensor<2x" +
+                          to.str() + ">");
+  };
+  if (name == "arith.cmpf")
+    return body("f32", op + " olt, %x, %z : tensor<2xf32>");
+  if (name == "arith.cmpi")
+    return body("i32", op + " slt, %x, %z : tensor<2xi32>");
+  if (name == "arith.select")
+    return body("f32", op + " %m, %x, %z : tensor<2xi1>, tensor<2xf32>");
+  if (name == "arith.extf")
+    return cast("f32", "f64");
+  if (name == "arith.truncf")
+    return cast("f64", "f32");
+  if (name == "arith.extsi" || name == "arith.extui")
+    return cast("i1", "i32");
+  if (name == "arith.trunci")
+    return cast("i32", "i1");
+  if (name == "arith.fptosi")
+    return cast("f32", "i32");
+  if (name == "arith.sitofp" || name == "arith.uitofp")
+    return cast("i32", "f32");
+  if (name == "arith.index_cast")
+    return "  %x = arith.constant 3 : i32\n  %y = arith.index_cast %x : i32 to "
+           "index\n";
+  if (name == "math.fma")
+    return body("f32", op + " %x, %z, %z : tensor<2xf32>");
+  bool unary = name.starts_with("math.") || name == "arith.negf";
+  bool isFloat = unary || name.ends_with("f");
+  llvm::StringRef type = isFloat ? "f32" : "i32";
+  return body(type, op + (unary ? " %x" : " %x, %z") + " : tensor<2x" +
+                        type.str() + ">");
+}
+
 /// A module of programs, what was reported while they ran, and random data.
 class ProgramTest : public testing::Test {
 protected:
@@ -43,7 +98,7 @@ protected:
   ProgramOp parse(llvm::StringRef text) {
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module) << reported;
-    return *module->getOps<ProgramOp>().begin();
+    return module ? *module->getOps<ProgramOp>().begin() : ProgramOp();
   }
 
   /// A builder at the end of the module.
