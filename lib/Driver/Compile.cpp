@@ -504,8 +504,25 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   return Outcome::Ok;
 }
 
+/// Functions of their inputs alone need no model around them: a module of them
+/// that has no tables gets empty ones.
+static void addTablesOfFunctions(ModuleOp module, StringRef name) {
+  auto isModel = [](func::FuncOp function) {
+    auto entry = function->getAttrOfType<StringAttr>("hybrid.entry");
+    return entry && llvm::is_contained(
+                        {"loss", "backward", "extend", "extend_all", "update"},
+                        entry.getValue());
+  };
+  if (!module->hasAttr("hybrid.meta") && !module->hasAttr("hybrid.params") &&
+      !module->hasAttr("hybrid.states") &&
+      llvm::none_of(module.getOps<func::FuncOp>(), isModel))
+    setModelTables(module, {{name.str(), 0, 0}, {}, {}});
+}
+
 Outcome Compiler::writeArtefact(ModuleOp module,
                                 ArrayRef<ArtefactTarget> targets) {
+  addTablesOfFunctions(module, module.getName().value_or(
+                                   llvm::sys::path::stem(options.inputPath)));
   FailureOr<ModelTables> tables = getModelTables(module);
   if (failed(tables))
     return Outcome::BadInput;

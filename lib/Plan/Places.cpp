@@ -44,6 +44,8 @@ private:
   // Buffers.
   unsigned addBuffer(BufferKind kind, StringRef name, RankedTensorType type,
                      StringRef path = {});
+  LogicalResult checkNamed(BufferKind kind, RankedTensorType type,
+                           StringRef name);
   LogicalResult bindArguments();
   LogicalResult bindResults();
 
@@ -88,7 +90,35 @@ std::optional<BufferKind> kindOfRole(StringRef role) {
       .Case("scalars", BufferKind::Scalars)
       .Case("loss", BufferKind::Loss)
       .Case("logits", BufferKind::Logits)
+      .Case("input", BufferKind::Input)
+      // What backward wants back is an output like others to the caller.
+      .Cases({"output", "saved"}, BufferKind::Output)
       .Default(std::nullopt);
+}
+
+/// The caller finds an input or output by its name.
+LogicalResult PlaceAssigner::checkNamed(BufferKind kind, RankedTensorType type,
+                                        StringRef name) {
+  if (kind != BufferKind::Input && kind != BufferKind::Output)
+    return success();
+  StringRef role = stringifyBufferKind(kind);
+  Type element = type.getElementType();
+  if (!element.isF32() && !element.isInteger(32))
+    return function.emitError(role)
+           << " '" << name << "' of entry '" << entry.name
+           << "' has elements of type " << element << ", expected f32 or i32";
+  if (name.empty())
+    return function.emitError("an ")
+           << role << " of entry '" << entry.name
+           << "' has no name; give it one in hybrid.path";
+  for (const PlanBuffer &other : entry.buffers)
+    if ((other.kind == BufferKind::Input || other.kind == BufferKind::Output) &&
+        other.path == name)
+      return function.emitError("an ")
+             << role << " and an " << stringifyBufferKind(other.kind)
+             << " of entry '" << entry.name << "' have the name '" << name
+             << "'; give each its own in hybrid.path";
+  return success();
 }
 
 LogicalResult PlaceAssigner::bindArguments() {
@@ -123,6 +153,8 @@ LogicalResult PlaceAssigner::bindArguments() {
                                                       "hybrid.path");
     StringRef pathText = path ? path.getValue() : StringRef();
     StringRef name = path ? path.getValue() : role.getValue();
+    if (failed(checkNamed(*kind, type, pathText)))
+      return failure();
     places.values[arg] = {addBuffer(*kind, name, type, pathText),
                           Layout::contiguous(type)};
   }
@@ -145,12 +177,17 @@ LogicalResult PlaceAssigner::bindResults() {
              << index << " of entry '" << entry.name
              << "' has no known hybrid.role";
     StringRef pathText = path ? path.getValue() : StringRef();
+    if (failed(checkNamed(*kind, type, pathText)))
+      return failure();
     std::optional<unsigned> buffer;
     for (auto [number, other] : llvm::enumerate(entry.buffers))
       if (other.kind == *kind && other.path == pathText)
         buffer = number;
     if (!buffer)
-      buffer = addBuffer(*kind, stringifyBufferKind(*kind), type, pathText);
+      buffer = addBuffer(
+          *kind,
+          *kind == BufferKind::Output ? pathText : stringifyBufferKind(*kind),
+          type, pathText);
     if (failed(demand(operand.get(), {*buffer, Layout::contiguous(type)},
                       terminator)))
       return failure();

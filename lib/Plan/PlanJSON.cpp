@@ -43,6 +43,10 @@ llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
     return "moment2";
   case BufferKind::Scalars:
     return "scalars";
+  case BufferKind::Input:
+    return "input";
+  case BufferKind::Output:
+    return "output";
   case BufferKind::Constant:
     return "constant";
   }

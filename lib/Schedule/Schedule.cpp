@@ -102,6 +102,13 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
       if (failed(scheduleAny(scheduler, &op)))
         return failure();
+    FailureOr<SmallVector<RowwiseOp>> copies = copyOverwrittenInputs(function);
+    if (failed(copies))
+      return failure();
+    numCopies += copies->size();
+    for (RowwiseOp copy : *copies)
+      if (failed(scheduleRowwise(scheduler, copy)))
+        return failure();
     eraseUnused(function);
     relaxStrides(function, scheduler.programs);
     return success();

@@ -9,6 +9,7 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -67,6 +68,79 @@ unsigned hybrid::insertCopies(func::FuncOp function) {
               argument &&
                   isSameBuffer(function, operand.getOperandNumber(), argument));
       }
+  }
+  return copies;
+}
+
+/// The value from outside `op` whose memory `value` is, unless `op` makes it.
+static Value originOutside(Operation *op, Value value) {
+  while (Operation *def = value.getDefiningOp()) {
+    if (!op->isAncestor(def))
+      return value;
+    auto reshape = dyn_cast<ReshapeOp>(def);
+    if (!reshape)
+      return {};
+    value = reshape.getX();
+  }
+  return value;
+}
+
+static bool isInput(func::FuncOp function, Value value) {
+  auto argument = dyn_cast<BlockArgument>(throughReshapes(value));
+  if (!argument || argument.getOwner() != &function.getBody().front())
+    return false;
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                    "hybrid.role");
+  return role && role == "input";
+}
+
+/// A copy of `value`, whose programs have at most three dims.
+static RowwiseOp copyFlat(Operation *op, Value value, Value &copied) {
+  OpBuilder builder(op);
+  auto type = cast<RankedTensorType>(value.getType());
+  ArrayRef<int64_t> sizes = type.getShape();
+  Value flat = value;
+  if (sizes.size() > 3) {
+    int64_t middle = 1;
+    for (int64_t size : sizes.drop_front().drop_back())
+      middle *= size;
+    flat = ReshapeOp::create(builder, op->getLoc(),
+                             type.clone({sizes.front(), middle, sizes.back()}),
+                             value);
+  }
+  Value copy = copyBefore(op, flat);
+  copied = flat == value ? copy
+                         : ReshapeOp::create(builder, op->getLoc(), type, copy);
+  return copy.getDefiningOp<RowwiseOp>();
+}
+
+FailureOr<SmallVector<RowwiseOp>>
+hybrid::copyOverwrittenInputs(func::FuncOp function) {
+  SmallVector<RowwiseOp> copies;
+  for (Operation &op : function.getBody().front()) {
+    llvm::SetVector<Value> overwritten;
+    op.walk([&](DispatchOp dispatch) {
+      for (OpResult result : dispatch->getResults()) {
+        auto tied = dispatch.getTiedInput(result.getResultNumber());
+        if (!tied)
+          continue;
+        Value origin = originOutside(&op, dispatch.getInputs()[*tied]);
+        if (origin && isInput(function, origin))
+          overwritten.insert(origin);
+      }
+    });
+    for (Value value : overwritten) {
+      auto type = cast<RankedTensorType>(value.getType());
+      if (type.getNumDynamicDims() > 1)
+        return op.emitOpError("overwrites an input of type ")
+               << type << ", of which there is no copy because two of its "
+               << "sizes depend on the call; make it a state";
+      Value copied;
+      copies.push_back(copyFlat(&op, value, copied));
+      value.replaceUsesWithIf(copied, [&](OpOperand &use) {
+        return op.isAncestor(use.getOwner());
+      });
+    }
   }
   return copies;
 }

@@ -9,6 +9,7 @@
 #define HYBRID_LIB_SCHEDULE_VIEWS_H
 
 #include "ProgramTable.h"
+#include "hybrid/Hybrid/HybridOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hybrid {
@@ -18,6 +19,11 @@ namespace hybrid {
 /// part of a concatenation or a result, a value that is part of two. Returns
 /// the number of copies.
 unsigned insertCopies(mlir::func::FuncOp function);
+
+/// Puts a copy in front of every launch that would overwrite an input of the
+/// caller, which reads it alone. Returns the copies, which are not scheduled.
+mlir::FailureOr<llvm::SmallVector<RowwiseOp>>
+copyOverwrittenInputs(mlir::func::FuncOp function);
 
 /// Gives every dispatch that reads a slice or writes a part of a concatenation
 /// the form of its program that takes strides at run time.

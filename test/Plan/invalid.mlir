@@ -92,3 +92,27 @@ func.func @f(%s: tensor<?xf32> {hybrid.role = "cotangent"}) attributes {hybrid.e
 func.func @f(%s: tensor<?xf32> {hybrid.role = "weights"}) -> tensor<?xf32> attributes {hybrid.entry = "loss"} {
   return %s : tensor<?xf32>
 }
+
+// -----
+
+// Named inputs and outputs.
+
+// expected-error @+1 {{an input of entry 'f' has no name; give it one in hybrid.path}}
+func.func @f(%x: tensor<?x8xf32> {hybrid.role = "input"}) attributes {hybrid.entry = "f"} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{an output and an input of entry 'f' have the name 'x'; give each its own in hybrid.path}}
+func.func @f(%x: tensor<?x8xf32> {hybrid.role = "input", hybrid.path = "x"})
+    -> (tensor<?x8xf32> {hybrid.role = "output", hybrid.path = "x"}) attributes {hybrid.entry = "f"} {
+  return %x : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @+1 {{input 'x' of entry 'f' has elements of type 'f64', expected f32 or i32}}
+func.func @f(%x: tensor<?x8xf64> {hybrid.role = "input", hybrid.path = "x"}) attributes {hybrid.entry = "f"} {
+  return
+}

@@ -11,7 +11,7 @@
 include "mlir/Pass/PassBase.td"
 
 def HybridDifferentiate : Pass<"hybrid-differentiate", "::mlir::ModuleOp"> {
-  let summary = "make `backward` of `loss`";
+  let summary = "make `backward` of `loss`, and of functions that ask for it";
   let description = [{
     Reverse mode on the graph. From the function with `hybrid.entry = "loss"` it
     makes one with `hybrid.entry = "backward"`: an argument of role `gradient`
@@ -21,6 +21,14 @@ def HybridDifferentiate : Pass<"hybrid-differentiate", "::mlir::ModuleOp"> {
     (`DifferentiableOpInterface`); operations that only constants, ids, labels or
     weights reach are left out. Adjoint operations keep the location of their
     forward operation. Operations nobody uses are removed.
+
+    A function with the attribute `hybrid.differentiate` and an entry `f` gets
+    `f_backward`, for tensors that belong to the caller: arguments of role `input`,
+    results of role `output`. What `f` returned is handed back in place of being
+    computed again; a result of role `saved` is returned for that alone. Example,
+    from `test/Grad/functions.mlir`: `attend(q, k, v, segments) -> (o, log_sum_exp
+    saved)` becomes `attend_backward(q, k, v, segments, o, log_sum_exp, do) -> (dq,
+    dk, dv)`.
 
     With `recompute=layer` the backward of a layer starts with a copy of the
     layer's forward operations, so that between the two only the layer's input is

@@ -45,6 +45,8 @@ enum class BufferKind {
   Moment1,
   Moment2,
   Scalars,
+  Input,
+  Output,
   Constant,
 };
 
@@ -57,7 +59,8 @@ struct PlanBuffer {
   /// f32 or i32.
   mlir::Type type;
   llvm::SmallVector<mlir::AffineExpr, 4> sizes;
-  /// Of a parameter or a state; empty for a whole flat buffer and others.
+  /// Of a parameter or a state, or the name of an input or output; empty for a
+  /// whole flat buffer and others.
   std::string path;
   /// Of an arena buffer: the launches it is live for, both inclusive.
   unsigned first = 0, last = 0;

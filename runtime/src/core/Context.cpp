@@ -38,6 +38,7 @@ Context::create(Model &model, const hyb_context_options &options) {
   std::unique_ptr<Context> context(new Context());
   context->owner = &model;
   context->poison = options.poison != 0;
+  context->sharesStream = options.use_stream != 0;
   QueueOptions wanted;
   wanted.checkEachLaunch = context->poison;
   wanted.prepare = options.launch_one_by_one == 0;
@@ -45,6 +46,11 @@ Context::create(Model &model, const hyb_context_options &options) {
   wanted.stream = options.stream;
   HYB_ASSIGN(context->runner, model.device().createQueue(wanted));
   return context;
+}
+
+Context::~Context() {
+  if (runner)
+    (void)runner->finish();
 }
 
 int64_t Context::memoryBytes() const {
@@ -81,8 +87,10 @@ void Context::bindBuffers(Bindings &bindings) const {
   bindings.ids = inputs.deviceAt(places.offset[Ids]);
   bindings.labels = inputs.deviceAt(places.offset[Labels]);
   bindings.weights = inputs.deviceAt(places.offset[Weights]);
-  bindings.segmentTable = inputs.deviceAt(places.offset[SegmentTable]);
-  bindings.tokenSegment = inputs.deviceAt(places.offset[TokenSegment]);
+  if (!bindings.segmentTable) {
+    bindings.segmentTable = inputs.deviceAt(places.offset[SegmentTable]);
+    bindings.tokenSegment = inputs.deviceAt(places.offset[TokenSegment]);
+  }
   bindings.loss = losses.device.data();
   bindings.logits = logits.device.data();
   bindings.scalars = scalars.device.data();
@@ -99,8 +107,10 @@ Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
     }
   HYB_ASSIGN(PlanInstance made,
              PlanInstance::create(owner->planTables(), entry, shape));
-  if (instances.size() == kMaxInstances)
+  if (instances.size() == kMaxInstances) {
+    HYB_TRY(runner->finish());
     instances.erase(instances.begin());
+  }
   instances.push_back(std::make_unique<PlanInstance>(std::move(made)));
   return instances.back().get();
 }
@@ -109,6 +119,7 @@ Status Context::reserve(const std::string &entryName, const CallShape &shape) {
   HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
   HYB_ASSIGN(PlanInstance * instance, instanceFor(*entry, shape));
   if (instance->arenaBytes() > arena.bytes()) {
+    HYB_TRY(runner->finish());
     arena = DeviceMemory();
     HYB_ASSIGN(arena, owner->device().allocate(instance->arenaBytes(),
                                                Contents::Anything));
@@ -120,6 +131,10 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
                     Bindings bindings) {
   HYB_TRY(reserve(entry.name, shape));
   HYB_ASSIGN(PlanInstance * instance, instanceFor(entry, shape));
+  if (bindings.arguments.size() != entry.arguments.size())
+    return failure(HYB_UNSUPPORTED,
+                   "entry '%s' takes %zu named tensors; call it with hyb_call",
+                   entry.name.c_str(), entry.arguments.size());
   if (poison)
     HYB_TRY(runner->fill(arena.data(), arena.bytes(), kNotANumber));
   bindBuffers(bindings);
@@ -367,6 +382,70 @@ Status Context::loss(const hyb_batch &batch, const float **result) {
 Status Context::backward(const hyb_batch &batch, void *gradients,
                          const float **result) {
   return runWholeSequences(batch, "backward", gradients, result);
+}
+
+Result<const Context::SequenceTables *>
+Context::tablesFor(const int64_t *lengths, int64_t segments, int64_t tokens) {
+  std::vector<int64_t> wanted(lengths, lengths + segments);
+  for (const auto &tables : sequenceTables)
+    if (tables->lengths == wanted)
+      return tables.get();
+  auto tables = std::make_unique<SequenceTables>();
+  constexpr int64_t kAlignment = kArenaAlignment;
+  tables->tokenOffset =
+      (4 * segments * kElementBytes + kAlignment - 1) / kAlignment * kAlignment;
+  int64_t bytes = tables->tokenOffset + tokens * kElementBytes;
+  HYB_ASSIGN(tables->memory, owner->device().allocateStaged(bytes));
+  std::vector<SegmentRows> rows;
+  for (int64_t i = 0; i < segments; ++i)
+    rows.push_back({wanted[static_cast<size_t>(i)], i, 0});
+  fillSegmentTables(rows, tables->memory.hostAt<int32_t>(0),
+                    tables->memory.hostAt<int32_t>(tables->tokenOffset));
+  HYB_TRY(runner->upload(tables->memory, bytes));
+  tables->lengths = std::move(wanted);
+  if (sequenceTables.size() == kMaxInstances) {
+    HYB_TRY(runner->finish());
+    sequenceTables.erase(sequenceTables.begin());
+  }
+  sequenceTables.push_back(std::move(tables));
+  return sequenceTables.back().get();
+}
+
+Status Context::call(const std::string &entryName,
+                     const hyb_argument *arguments, int64_t count,
+                     const int64_t *lengths, int64_t segments) {
+  HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
+  HYB_TRY(checkFunction(*entry));
+  CallShape shape;
+  HYB_ASSIGN(shape.symbols, describeCall(lengths, segments));
+  Bindings bindings;
+  HYB_ASSIGN(
+      bindings.arguments,
+      checkArguments(*entry, shape.symbols, owner->device(), arguments, count));
+  HYB_ASSIGN(const SequenceTables *tables,
+             tablesFor(lengths, segments, shape.symbols[Symbols::Tokens]));
+  bindings.segmentTable = tables->memory.deviceAt(0);
+  bindings.tokenSegment = tables->memory.deviceAt(tables->tokenOffset);
+  if (poison)
+    HYB_TRY(poisonOutputs(*entry, shape.symbols, bindings.arguments));
+  HYB_TRY(run(*entry, shape, std::move(bindings)));
+  return sharesStream ? Status() : runner->finish();
+}
+
+/// What no launch writes is then found by its NaN, as in the arena.
+Status Context::poisonOutputs(const PlanEntry &entry, const Symbols &symbols,
+                              const std::vector<void *> &addresses) {
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const PlanBuffer &buffer = entry.buffers[entry.arguments[i]];
+    if (buffer.kind != BufferKind::Output)
+      continue;
+    HYB_ASSIGN(std::vector<int64_t> sizes, shapeOf(buffer, symbols));
+    int64_t bytes = kElementBytes;
+    for (int64_t size : sizes)
+      bytes *= size;
+    HYB_TRY(runner->fill(addresses[i], bytes, kNotANumber));
+  }
+  return Status();
 }
 
 Status Context::update(void *gradients, void *moment1, void *moment2,

@@ -9,6 +9,7 @@
 #ifndef HYBRID_RUNTIME_CORE_CONTEXT_H
 #define HYBRID_RUNTIME_CORE_CONTEXT_H
 
+#include "core/Arguments.h"
 #include "core/Batch.h"
 #include "core/Memory.h"
 #include "core/Model.h"
@@ -24,6 +25,9 @@ class Context {
 public:
   static Result<std::unique_ptr<Context>>
   create(Model &model, const hyb_context_options &options);
+
+  /// Waits for the work that still uses its memory.
+  ~Context();
 
   Model &model() const { return *owner; }
   Queue &queue() const { return *runner; }
@@ -44,6 +48,11 @@ public:
   /// The optimiser step over flat buffers of the device; `scalars` is f32 [16]
   /// of the host.
   Status update(void *gradients, void *moment1, void *moment2, float *scalars);
+
+  /// Runs a function on sequences of these lengths. With a stream of the
+  /// caller's the work need not have happened when it returns.
+  Status call(const std::string &entry, const hyb_argument *arguments,
+              int64_t count, const int64_t *lengths, int64_t segments);
 
   /// Makes room for calls up to this one, so that none of them allocates.
   Status reserve(const std::string &entry, const CallShape &shape);
@@ -98,6 +107,17 @@ private:
   Result<PlanInstance *> instanceFor(const PlanEntry &entry,
                                      const CallShape &shape);
   void bindBuffers(Bindings &bindings) const;
+  /// The segment table of sequences from position 0 on, each in the slot of its
+  /// index, and the segment of every token.
+  struct SequenceTables {
+    std::vector<int64_t> lengths;
+    StagedMemory memory;
+    int64_t tokenOffset = 0;
+  };
+  Result<const SequenceTables *> tablesFor(const int64_t *lengths,
+                                           int64_t segments, int64_t tokens);
+  Status poisonOutputs(const PlanEntry &entry, const Symbols &symbols,
+                       const std::vector<void *> &addresses);
   Status runWatched(PlanInstance &instance);
   void recordProfile(const PlanInstance &instance,
                      const std::vector<int64_t> &nanoseconds);
@@ -105,11 +125,16 @@ private:
   Model *owner = nullptr;
   std::unique_ptr<Queue> runner;
   bool poison = false;
+  /// Calls of functions return before their work is done.
+  bool sharesStream = false;
   DeviceMemory arena;
   StagedMemory inputs, losses, logits, scalars;
   InputPlaces places;
   /// Logits of a call that takes several rounds.
   Memory gathered;
+  /// Of calls of functions, in the order in which they were made: a call with
+  /// the lengths of an earlier one copies nothing and so waits for nothing.
+  std::vector<std::unique_ptr<SequenceTables>> sequenceTables;
   /// The most recently used is last. Gone before the queue that prepared them.
   std::vector<std::unique_ptr<PlanInstance>> instances;
   bool profiling = false;

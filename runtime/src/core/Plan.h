@@ -36,9 +36,11 @@ enum class BufferKind : uint8_t {
   Moment1,
   Moment2,
   Scalars,
+  Input,
+  Output,
   Constant
 };
-inline constexpr size_t kBufferKinds = 15;
+inline constexpr size_t kBufferKinds = 17;
 
 const char *bufferKindName(BufferKind kind);
 
@@ -62,8 +64,11 @@ struct PlanKernel {
 struct PlanBuffer {
   std::string name;
   BufferKind kind = BufferKind::Arena;
+  /// f32, else i32.
+  bool isFloat = true;
   std::vector<Expression> sizes;
-  /// Of a parameter or a state; empty for a whole flat buffer and others.
+  /// Of a parameter or a state, or the name of an input or output; empty for a
+  /// whole flat buffer and others.
   std::string path;
   /// Of an arena buffer: live from launch `first` to launch `last`.
   uint32_t first = 0, last = 0;
@@ -98,6 +103,8 @@ struct PlanEntry {
   std::string name;
   std::vector<PlanBuffer> buffers;
   std::vector<PlanLaunch> launches;
+  /// The buffers that the caller names: inputs, then outputs.
+  std::vector<uint32_t> arguments;
 };
 
 struct Plan {

@@ -67,9 +67,9 @@ Result<int64_t> PlanInstance::placeInState(const ModelTables &tables,
                                            const PlanBuffer &buffer,
                                            BufferPlace &place) const {
   const std::vector<StateInfo> &states = tables.states.states;
-  for (place.state = 0; place.state < states.size(); ++place.state)
-    if (states[place.state].path == buffer.path)
-      return product(states[place.state].sizes, callShape.stateSymbols(),
+  for (place.index = 0; place.index < states.size(); ++place.index)
+    if (states[place.index].path == buffer.path)
+      return product(states[place.index].sizes, callShape.stateSymbols(),
                      buffer.path);
   return failure(HYB_INVALID_FILE, "buffer %s: no state '%s'",
                  buffer.name.c_str(), buffer.path.c_str());
@@ -83,6 +83,12 @@ Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
   const Symbols &symbols = callShape.symbols;
   switch (buffer.kind) {
   case BufferKind::Arena:
+    return place.elements;
+  case BufferKind::Input:
+  case BufferKind::Output:
+    // What the caller gave has been compared with the sizes.
+    while (&source->buffers[source->arguments[place.index]] != &buffer)
+      ++place.index;
     return place.elements;
   case BufferKind::Param:
   case BufferKind::Gradient:
@@ -277,7 +283,7 @@ void *PlanInstance::baseOf(const BufferPlace &place,
   case BufferKind::Moment2:
     return bindings.moment2;
   case BufferKind::State:
-    return bindings.states.empty() ? nullptr : bindings.states[place.state];
+    return bindings.states.empty() ? nullptr : bindings.states[place.index];
   case BufferKind::Ids:
     return bindings.ids;
   case BufferKind::Labels:
@@ -294,6 +300,9 @@ void *PlanInstance::baseOf(const BufferPlace &place,
     return bindings.logits;
   case BufferKind::Scalars:
     return bindings.scalars;
+  case BufferKind::Input:
+  case BufferKind::Output:
+    return bindings.arguments[place.index];
   case BufferKind::Constant:
     return bindings.constants;
   }

@@ -42,13 +42,15 @@ struct Bindings {
   void *loss = nullptr, *logits = nullptr, *scalars = nullptr;
   /// By index in the state table.
   std::vector<void *> states;
+  /// By index in the entry's `arguments`.
+  std::vector<void *> arguments;
 
   bool operator==(const Bindings &other) const {
     auto all = [](const Bindings &b) {
       return std::tie(b.arena, b.constants, b.parameters, b.gradients,
                       b.moment1, b.moment2, b.ids, b.labels, b.weights,
                       b.segmentTable, b.tokenSegment, b.loss, b.logits,
-                      b.scalars, b.states);
+                      b.scalars, b.states, b.arguments);
     };
     return all(*this) == all(other);
   }
@@ -102,7 +104,7 @@ private:
     BufferKind kind;
     int64_t elements;
     int64_t offset; // in bytes, in what it is bound to
-    size_t state;   // index in the state table
+    size_t index;   // in the state table, or in the entry's arguments
   };
   struct ViewPlace {
     uint32_t buffer;

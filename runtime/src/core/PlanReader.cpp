@@ -11,14 +11,16 @@
 #include "core/ArenaLayout.h"
 #include "io/Json.h"
 
+#include <set>
+
 namespace hyb::rt {
 
 namespace {
 
 constexpr const char *kBufferKindNames[kBufferKinds] = {
-    "arena",  "param",   "gradient",      "state",         "ids",
-    "labels", "weights", "segment_table", "token_segment", "loss",
-    "logits", "moment1", "moment2",       "scalars",       "constant"};
+    "arena",   "param",         "gradient",      "state",  "ids",     "labels",
+    "weights", "segment_table", "token_segment", "loss",   "logits",  "moment1",
+    "moment2", "scalars",       "input",         "output", "constant"};
 
 Result<std::vector<Expression>> readExpressions(const Json &object,
                                                 const char *key, size_t limit,
@@ -116,12 +118,13 @@ Result<PlanBuffer> readBuffer(const Json &value, size_t launches,
     return failure(HYB_INVALID_FILE,
                    "%s: type '%.32s' is not one of f32 and i32", where.c_str(),
                    type.c_str());
+  buffer.isFloat = type == "f32";
   HYB_ASSIGN(buffer.sizes, readExpressions(value, "sizes", 8, where));
   if (value.contains("path")) {
     HYB_ASSIGN(buffer.path, jsonText(value, "path", where));
   }
   if (buffer.kind == BufferKind::Constant)
-    HYB_TRY(readConstant(value, where, type == "f32", buffer.data));
+    HYB_TRY(readConstant(value, where, buffer.isFloat, buffer.data));
   if (buffer.kind == BufferKind::Arena) {
     HYB_ASSIGN(buffer.first, readIndex(value, "first", launches, where));
     HYB_ASSIGN(buffer.last, readIndex(value, "last", launches, where));
@@ -168,6 +171,26 @@ Result<PlanLaunch> readLaunch(const Json &value, size_t kernels, size_t buffers,
   return launch;
 }
 
+/// Inputs and outputs have names, no two the same.
+Status findArguments(PlanEntry &entry, const std::string &where) {
+  std::set<std::string> names;
+  for (BufferKind kind : {BufferKind::Input, BufferKind::Output}) {
+    for (uint32_t i = 0; i < entry.buffers.size(); ++i) {
+      const PlanBuffer &buffer = entry.buffers[i];
+      if (buffer.kind != kind)
+        continue;
+      if (buffer.path.empty() || !names.insert(buffer.path).second)
+        return failure(HYB_INVALID_FILE,
+                       "%s: buffer %u is an %s with the name '%.64s', which is "
+                       "empty or taken",
+                       where.c_str(), i, bufferKindName(kind),
+                       buffer.path.c_str());
+      entry.arguments.push_back(i);
+    }
+  }
+  return Status();
+}
+
 Result<PlanEntry> readEntry(const std::string &name, const Json &value,
                             size_t kernels) {
   std::string where = "plan entry " + name;
@@ -187,6 +210,7 @@ Result<PlanEntry> readEntry(const std::string &name, const Json &value,
                           where + " launch " + std::to_string(i)));
     entry.launches.push_back(std::move(launch));
   }
+  HYB_TRY(findArguments(entry, where));
   return entry;
 }
 

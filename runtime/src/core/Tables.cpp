@@ -119,7 +119,7 @@ Result<ModelMeta> ModelMeta::parse(Bytes text) {
   HYB_ASSIGN(meta.vocabulary, jsonInteger(root, "vocab", "meta"));
   HYB_ASSIGN(meta.trainedLength, jsonInteger(root, "trained_length", "meta"));
   HYB_ASSIGN(meta.layers, jsonInteger(root, "layers", "meta"));
-  if (meta.vocabulary < 1 || meta.vocabulary > INT32_MAX)
+  if (meta.vocabulary < 0 || meta.vocabulary > INT32_MAX)
     return failure(HYB_INVALID_FILE, "meta: 'vocab' is %lld",
                    static_cast<long long>(meta.vocabulary));
   return meta;

@@ -1,0 +1,140 @@
+//===- Differentiation.cpp - reverse mode on one graph function -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Differentiation.h"
+
+#include "hybrid/Hybrid/HybridOps.h"
+#include "hybrid/Hybrid/ModelPlace.h"
+
+using namespace mlir;
+using namespace hybrid;
+
+static constexpr StringLiteral recomputeName = "hybrid.recompute";
+
+Differentiation::Differentiation(func::FuncOp forward, StringRef entry,
+                                 Recompute recompute)
+    : builder(forward.getContext()), source(forward), recompute(recompute) {
+  builder.setInsertionPointAfter(source);
+  backward =
+      func::FuncOp::create(builder, source.getLoc(), entry,
+                           builder.getFunctionType(TypeRange(), TypeRange()));
+  backward->setAttr("hybrid.entry", builder.getStringAttr(entry));
+  builder.setInsertionPointToStart(backward.addEntryBlock());
+}
+
+Value Differentiation::addArgument(Value like, DictionaryAttr attributes) {
+  argumentAttributes.push_back(attributes ? attributes
+                                          : builder.getDictionaryAttr({}));
+  return backward.getBody().front().addArgument(like.getType(), like.getLoc());
+}
+
+Value Differentiation::addArgument(BlockArgument argument) {
+  Value added =
+      addArgument(argument, source.getArgAttrDict(argument.getArgNumber()));
+  mapping.map(argument, added);
+  return added;
+}
+
+void Differentiation::repeatForward() {
+  for (Operation &op : source.getBody().front().without_terminator()) {
+    Operation *copy = builder.clone(op, mapping);
+    forward.push_back(copy);
+    if (llvm::any_of(copy->getOperands(),
+                     [&](Value operand) { return isActive(operand); }))
+      active.insert_range(copy->getResults());
+  }
+}
+
+void Differentiation::accumulate(Value target, Value gradient, Location loc) {
+  Value &sum = gradients[target];
+  sum = sum ? AddOp::create(builder, loc, sum, gradient).getResult() : gradient;
+}
+
+/// Passes gradients through `forward`. `values` is the operation whose operands
+/// and results the rule may use: `forward` itself, or its copy.
+LogicalResult Differentiation::passBack(Operation *forward, Operation *values) {
+  if (llvm::none_of(forward->getOperands(),
+                    [&](Value operand) { return isActive(operand); }))
+    return success();
+  SmallVector<Value> resultGradients;
+  for (Value result : forward->getResults())
+    resultGradients.push_back(gradients.lookup(result));
+  if (llvm::none_of(resultGradients, [](Value value) { return bool(value); }))
+    return success();
+
+  auto rule = dyn_cast<DifferentiableOpInterface>(values);
+  if (!rule)
+    return forward->emitOpError()
+           << "has no adjoint, but the loss depends on a parameter through it; "
+              "differentiate a function without it";
+  FailureOr<SmallVector<Value>> operandGradients =
+      rule.buildAdjoint(builder, resultGradients);
+  if (failed(operandGradients))
+    return failure();
+  for (auto [operand, gradient] :
+       llvm::zip_equal(forward->getOperands(), *operandGradients))
+    if (gradient && isActive(operand))
+      accumulate(operand, gradient, forward->getLoc());
+  ++numAdjoints;
+  return success();
+}
+
+/// Passes gradients through neighbouring operations of one layer.
+LogicalResult Differentiation::passBack(ArrayRef<Operation *> layer) {
+  SmallVector<Operation *> values(layer);
+  if (recompute == Recompute::layer &&
+      getModelPlace(layer.front()->getLoc()).layer >= 0) {
+    IRMapping again;
+    for (Operation *&op : values) {
+      op = builder.clone(*op, again);
+      op->setAttr(recomputeName, builder.getUnitAttr());
+    }
+  }
+  for (auto [forward, copy] : llvm::reverse(llvm::zip_equal(layer, values)))
+    if (failed(passBack(forward, copy)))
+      return failure();
+  return success();
+}
+
+LogicalResult Differentiation::passBack() {
+  ArrayRef<Operation *> left = forward;
+  while (!left.empty()) {
+    int64_t layer = getModelPlace(left.back()->getLoc()).layer;
+    size_t count = 1;
+    while (count < left.size() &&
+           getModelPlace(left[left.size() - count - 1]->getLoc()).layer ==
+               layer)
+      ++count;
+    if (failed(passBack(left.take_back(count))))
+      return failure();
+    left = left.drop_back(count);
+  }
+  return success();
+}
+
+void Differentiation::finish(ValueRange results,
+                             ArrayRef<Attribute> attributes) {
+  Block &body = backward.getBody().front();
+  func::ReturnOp::create(
+      builder, source.getBody().front().getTerminator()->getLoc(), results);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  for (Operation &op : body)
+    numRecomputed += op.hasAttr(recomputeName);
+  for (unsigned index = body.getNumArguments(); index-- > 0;) {
+    BlockArgument argument = body.getArgument(index);
+    if (!optional.contains(argument) || !argument.use_empty())
+      continue;
+    body.eraseArgument(index);
+    argumentAttributes.erase(argumentAttributes.begin() + index);
+  }
+  backward.setFunctionType(
+      builder.getFunctionType(body.getArgumentTypes(), TypeRange(results)));
+  backward.setArgAttrsAttr(builder.getArrayAttr(argumentAttributes));
+  backward.setResAttrsAttr(builder.getArrayAttr(attributes));
+}
