@@ -183,6 +183,7 @@ void Bench::print() const {
     result["device"] = session.model->device().description();
     result["threads"] = session.runtime->threads().size();
     result["peak_kilobytes"] = usage.ru_maxrss;
+    result["device_peak_bytes"] = session.model->device().peakBytes();
     result["context_bytes"] = session.context->memoryBytes();
     for (const Measurement &row : results)
       result["results"].push_back(
@@ -203,6 +204,9 @@ void Bench::print() const {
   std::printf("working memory %.1f MB, peak of the process %.1f MB\n",
               static_cast<double>(session.context->memoryBytes()) / 1e6,
               static_cast<double>(usage.ru_maxrss) / 1e3);
+  if (int64_t peak = session.model->device().peakBytes())
+    std::printf("peak of the device %.1f MB\n",
+                static_cast<double>(peak) / 1e6);
 }
 
 /// Launches of all layers with the same name are one row, costliest first.

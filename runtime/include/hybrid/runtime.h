@@ -69,8 +69,8 @@
  * thread pool. Callbacks run on the calling thread and must not call back into
  * the object that called them.
  *
- * Results are the same bits for the same artefact, processor level and calls,
- * whatever the number of threads.
+ * Results are the same bits for the same artefact, device, processor level and
+ * calls, whatever the number of threads.
  *
  * Options are structs whose first field is their size: fill them with the
  * `_init` function, then change what you need. NULL means defaults.
@@ -348,7 +348,8 @@ HYB_API hyb_status hyb_state_rollback(hyb_context *context, hyb_state *state,
                                       hyb_error *error);
 
 /* A snapshot may be taken at any token and restored into any slot of a state
- * with the same context, chunk and rollback depth. */
+ * with the same context, chunk and rollback depth, on the same device: it is a
+ * copy there. */
 HYB_API hyb_status hyb_state_snapshot(const hyb_state *state, int64_t slot,
                                       hyb_snapshot **snapshot,
                                       hyb_error *error);

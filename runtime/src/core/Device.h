@@ -142,6 +142,10 @@ public:
   /// The host may read and write the memory of such a device.
   virtual bool isHost() const = 0;
 
+  /// The most memory of its own that this process has had from the device at
+  /// once, through this object; 0 where the device is the host.
+  virtual int64_t peakBytes() const = 0;
+
   /// The name of the artefact's plan for this device, or why it has none.
   virtual Result<std::string> choosePlan(const HbxReader &artefact) const = 0;
   virtual Result<std::unique_ptr<Program>> load(const HbxReader &artefact,

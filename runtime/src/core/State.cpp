@@ -152,24 +152,29 @@ Status State::checkExtend(const hyb_batch &batch) const {
   return Status();
 }
 
-Status State::copyOut(int64_t slot, bool all,
-                      std::vector<char> &content) const {
-  content.clear();
+Status State::copyOut(int64_t slot, bool all, DeviceMemory &content) const {
+  int64_t bytes = 0;
+  for (const Piece &piece : pieces)
+    if (all || !piece.rowPerToken)
+      bytes += piece.slotBytes;
+  // A share that somebody else holds is not overwritten.
+  if (content.bytes() != bytes || content.share().use_count() > 2) {
+    HYB_ASSIGN(content, model->device().allocate(bytes, Contents::Anything));
+  }
+  char *next = static_cast<char *>(content.data());
   for (const Piece &piece : pieces)
     if (all || !piece.rowPerToken) {
-      size_t begin = content.size();
-      content.resize(begin + static_cast<size_t>(piece.slotBytes));
-      HYB_TRY(model->device().read(content.data() + begin, place(piece, slot),
-                                   piece.slotBytes));
+      HYB_TRY(model->device().copy(next, place(piece, slot), piece.slotBytes));
+      next += piece.slotBytes;
     }
   return Status();
 }
 
-Status State::copyIn(int64_t slot, bool all, const std::vector<char> &content) {
-  const char *next = content.data();
+Status State::copyIn(int64_t slot, bool all, const DeviceMemory &content) {
+  const char *next = static_cast<const char *>(content.data());
   for (const Piece &piece : pieces)
     if (all || !piece.rowPerToken) {
-      HYB_TRY(model->device().write(place(piece, slot), next, piece.slotBytes));
+      HYB_TRY(model->device().copy(place(piece, slot), next, piece.slotBytes));
       next += piece.slotBytes;
     }
   return Status();

@@ -23,13 +23,16 @@ class Context;
 /// caches, whose rows up to the position are still there.
 struct Checkpoint {
   int64_t position = 0;
-  std::vector<char> content;
+  DeviceMemory content;
 };
 
-/// A copy of one slot, and what made it able to roll back.
+/// A copy of one slot, and what made it able to roll back. On the device, so
+/// that taking and restoring one is a copy there.
 struct Snapshot {
   int64_t length = 0;
-  std::vector<char> content;
+  hyb_dl_device device = {};
+  std::string deviceName;
+  DeviceMemory content;
   std::deque<Checkpoint> checkpoints;
   std::deque<int32_t> history;
   /// Equal for states whose slots have the same layout.
@@ -108,8 +111,10 @@ private:
     return static_cast<char *>(memory.data()) + piece.offset +
            slot * piece.slotBytes;
   }
-  Status copyOut(int64_t slot, bool all, std::vector<char> &content) const;
-  Status copyIn(int64_t slot, bool all, const std::vector<char> &content);
+  /// Copies a slot, all of it or what a checkpoint keeps, to and from memory of
+  /// the device; `content` is made, or made anew, when its size does not fit.
+  Status copyOut(int64_t slot, bool all, DeviceMemory &content) const;
+  Status copyIn(int64_t slot, bool all, const DeviceMemory &content);
   Slot &at(int64_t slot) { return slots[static_cast<size_t>(slot)]; }
 
   Model *model = nullptr;

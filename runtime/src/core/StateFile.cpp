@@ -43,6 +43,8 @@ Result<Snapshot> State::snapshot(int64_t slot) const {
   HYB_TRY(checkSlot(slot));
   const Slot &source = slots[static_cast<size_t>(slot)];
   Snapshot result;
+  result.device = device().dlDevice();
+  result.deviceName = device().name();
   result.length = source.length;
   result.checkpoints = source.checkpoints;
   result.history = source.history;
@@ -60,10 +62,17 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
   if (slotBytes != snapshot.slotBytes ||
       snapshot.length > shape.symbols[Symbols::Context])
     return failure(HYB_MISMATCH,
-                   "snapshot of %zu bytes is of another kind of state; create "
+                   "snapshot of %" PRId64
+                   " bytes is of another kind of state; create "
                    "both states with the same context, chunk and rollback "
                    "depth",
-                   snapshot.content.size());
+                   snapshot.content.bytes());
+  hyb_dl_device here = device().dlDevice();
+  if (here.type != snapshot.device.type || here.index != snapshot.device.index)
+    return failure(HYB_MISMATCH,
+                   "snapshot lies on %s, the state on %s; use "
+                   "hyb_state_save and hyb_state_load between devices",
+                   snapshot.deviceName.c_str(), device().name());
   HYB_TRY(copyIn(slot, /*all=*/true, snapshot.content));
   at(slot).length = snapshot.length;
   at(slot).checkpoints = snapshot.checkpoints;

@@ -27,6 +27,7 @@ public:
   std::string description() const override;
   hyb_dl_device dlDevice() const override { return {HYB_DL_CPU, 0}; }
   bool isHost() const override { return true; }
+  int64_t peakBytes() const override { return 0; }
 
   Result<std::string> choosePlan(const HbxReader &artefact) const override;
   Result<std::unique_ptr<Program>> load(const HbxReader &artefact,

@@ -16,9 +16,15 @@ namespace {
 
 /// Memory of the GPU, or memory of the host that was pinned.
 struct CudaBlock : DeviceMemory::Block {
-  CudaBlock(std::shared_ptr<CudaContext> context, void *address, bool pinned)
-      : context(std::move(context)), address(address), pinned(pinned) {}
+  /// `bytes` are those of the GPU.
+  CudaBlock(std::shared_ptr<CudaContext> owner, void *address, bool pinned,
+            int64_t bytes)
+      : context(std::move(owner)), address(address), pinned(pinned),
+        bytes(bytes) {
+    context->countBytes(bytes);
+  }
   ~CudaBlock() override {
+    context->countBytes(-bytes);
     ContextScope scope(*context);
     if (pinned)
       context->driver().hostFree(address);
@@ -29,6 +35,7 @@ struct CudaBlock : DeviceMemory::Block {
   std::shared_ptr<CudaContext> context;
   void *address;
   bool pinned;
+  int64_t bytes;
 };
 
 } // namespace
@@ -89,6 +96,12 @@ int CudaContext::attribute(DeviceAttribute which) const {
                                                                      : 0;
 }
 
+void CudaContext::countBytes(int64_t change) {
+  int64_t now = held.fetch_add(change) + change, before = peak.load();
+  while (now > before && !peak.compare_exchange_weak(before, now))
+    ;
+}
+
 Result<DeviceMemory> CudaContext::allocate(int64_t bytes) {
   if (bytes == 0)
     return DeviceMemory();
@@ -108,8 +121,8 @@ Result<DeviceMemory> CudaContext::allocate(int64_t bytes) {
   HYB_TRY(check(code, "allocate " + std::to_string(bytes) + " bytes"));
   void *pointer = reinterpret_cast<void *>(static_cast<uintptr_t>(address));
   return DeviceMemory(
-      std::make_shared<CudaBlock>(shared_from_this(), pointer, false), pointer,
-      bytes);
+      std::make_shared<CudaBlock>(shared_from_this(), pointer, false, bytes),
+      pointer, bytes);
 }
 
 Result<DeviceMemory> CudaContext::allocatePinned(int64_t bytes) {
@@ -122,8 +135,8 @@ Result<DeviceMemory> CudaContext::allocatePinned(int64_t bytes) {
                                       kHostAllocPortable),
                 "pin " + std::to_string(bytes) + " bytes of the host"));
   return DeviceMemory(
-      std::make_shared<CudaBlock>(shared_from_this(), address, true), address,
-      bytes);
+      std::make_shared<CudaBlock>(shared_from_this(), address, true, 0),
+      address, bytes);
 }
 
 } // namespace hyb::rt::cuda

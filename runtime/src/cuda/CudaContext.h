@@ -12,6 +12,8 @@
 #include "core/Device.h"
 #include "cuda/Driver.h"
 
+#include <atomic>
+
 namespace hyb::rt::cuda {
 
 inline Pointer pointerOf(const void *address) {
@@ -36,6 +38,9 @@ public:
   /// 90 for compute capability 9.0.
   int capability() const { return computeCapability; }
   int attribute(DeviceAttribute which) const;
+  /// Of the memory of the GPU that was allocated here.
+  int64_t peakBytes() const { return peak; }
+  void countBytes(int64_t change);
 
   Status check(int code, const std::string &action) const {
     return library->check(code, shortName, action);
@@ -53,6 +58,7 @@ private:
   DriverContext context = nullptr;
   bool ownsPrimary = false;
   int device = 0, computeCapability = 0;
+  std::atomic<int64_t> held{0}, peak{0};
   std::string shortName, productName;
 };
 

@@ -32,6 +32,8 @@ hyb_dl_device CudaDevice::dlDevice() const {
   return {HYB_DL_CUDA, context->ordinal()};
 }
 
+int64_t CudaDevice::peakBytes() const { return context->peakBytes(); }
+
 std::string CudaDevice::description() const {
   int capability = context->capability();
   return context->name() + " (" + context->product() + ", compute capability " +

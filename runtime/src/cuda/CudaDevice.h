@@ -30,6 +30,7 @@ public:
   std::string description() const override;
   hyb_dl_device dlDevice() const override;
   bool isHost() const override { return false; }
+  int64_t peakBytes() const override;
 
   Result<std::string> choosePlan(const HbxReader &artefact) const override;
   Result<std::unique_ptr<Program>> load(const HbxReader &artefact,

@@ -254,3 +254,26 @@ TEST(State, MeasuresBeforeItCreates) {
   EXPECT_EQ(State::measure(*fixture.model, options).status().code(),
             HYB_INVALID_ARGUMENT);
 }
+
+// Copies share their checkpoints with the slot, which writes over its oldest
+// one as it goes on.
+TEST(State, CopiesKeepTheirCheckpoints) {
+  LoadedFixture fixture;
+  auto state = fixture.state(2, /*depth=*/3);
+  std::vector<int32_t> ids = tokens(9);
+  for (size_t i = 0; i < ids.size(); ++i)
+    fixture.extend(*state, 0, part(ids, i, i + 1));
+  auto snapshot = state->snapshot(0);
+  ASSERT_TRUE(snapshot.ok());
+  ASSERT_TRUE(state->fork(0, 1).ok());
+  for (int32_t step = 0; step < 20; ++step)
+    fixture.extend(*state, 0, {step % 8});
+  auto fresh = fixture.state(2, /*depth=*/3);
+  fixture.extend(*fresh, 0, part(ids, 0, 6));
+  std::vector<float> expected = fixture.extend(*fresh, 0, {7});
+  ASSERT_TRUE(state->restore(0, *snapshot).ok());
+  for (int64_t slot : {0, 1}) {
+    ASSERT_TRUE(state->rollback(*fixture.context, slot, 3).ok());
+    EXPECT_EQ(fixture.extend(*state, slot, {7}), expected) << slot;
+  }
+}

@@ -325,3 +325,27 @@ TEST_F(CudaModel, LogitsStayOnTheDevice) {
       EXPECT_EQ(actual, expected);
     }
 }
+
+TEST_F(CudaModel, SnapshotsStayOnTheirDevice) {
+  LoadedFixture onGpu(1, false), again(1, false), onProcessor(1, false, "cpu");
+  auto a = onGpu.state(), b = again.state(), c = onProcessor.state();
+  onGpu.extend(*a, 0, tokens(4));
+  auto snapshot = a->snapshot(0);
+  ASSERT_TRUE(snapshot.ok());
+  expectRefused(c->restore(0, *snapshot), HYB_MISMATCH,
+                "snapshot lies on cuda:0, the state on cpu");
+  // Another runtime on the same GPU may have it.
+  ASSERT_TRUE(b->restore(1, *snapshot).ok());
+  EXPECT_EQ(again.extend(*b, 1, {3}), onGpu.extend(*a, 0, {3}));
+}
+
+TEST_F(CudaModel, CountsItsMemory) {
+  LoadedFixture fixture(1, /*poison=*/false);
+  int64_t before = gpu->liveBytes;
+  EXPECT_EQ(fixture.model->device().peakBytes(), before);
+  {
+    auto state = fixture.state(40);
+  }
+  EXPECT_GT(fixture.model->device().peakBytes(), before);
+  EXPECT_EQ(gpu->liveBytes, before);
+}
