@@ -21,6 +21,15 @@ hyb_status hyb::rt::report(const Status &status, hyb_error *error) {
   return status.code();
 }
 
+hyb_status hyb::rt::reportUnexpected(const char *what, hyb_error *error) {
+  if (error) {
+    error->status = HYB_INTERNAL;
+    std::snprintf(error->message, sizeof(error->message), "unexpected %.200s",
+                  what);
+  }
+  return HYB_INTERNAL;
+}
+
 Status hyb::rt::missing(const char *argument) {
   return failure(HYB_INVALID_ARGUMENT, "argument '%s' is NULL", argument);
 }

@@ -46,6 +46,9 @@ namespace hyb::rt {
 /// Fills `error`, which may be NULL.
 hyb_status report(const Status &status, hyb_error *error);
 
+/// The same for a fault of ours, without memory of its own.
+hyb_status reportUnexpected(const char *what, hyb_error *error);
+
 /// Runs `body`, which returns a Status, and reports it.
 template <typename Body> hyb_status guarded(hyb_error *error, Body body) {
   try {
@@ -53,8 +56,7 @@ template <typename Body> hyb_status guarded(hyb_error *error, Body body) {
   } catch (const std::bad_alloc &) {
     return report(Status(HYB_OUT_OF_MEMORY, "out of memory"), error);
   } catch (const std::exception &problem) {
-    return report(failure(HYB_INTERNAL, "unexpected %.200s", problem.what()),
-                  error);
+    return reportUnexpected(problem.what(), error);
   }
 }
 
@@ -69,6 +71,8 @@ Status missing(const char *argument);
 /// The caller's struct may be of an older or newer header than ours: fields
 /// that only one side knows have their defaults.
 template <typename T> void giveOut(T value, T *target, size_t size) {
+  if (!target)
+    return;
   value.size = size;
   std::memset(static_cast<void *>(target), 0, size);
   std::memcpy(static_cast<void *>(target), &value, std::min(size, sizeof(T)));
@@ -78,7 +82,8 @@ template <typename T>
 Result<T> takeIn(const T *given, T value, const char *what) {
   if (!given)
     return value;
-  if (given->size < sizeof(size_t))
+  // No struct comes near a page; a larger size was never filled in.
+  if (given->size < sizeof(size_t) || given->size > 4096)
     return failure(HYB_INVALID_ARGUMENT,
                    "%s has size %zu; fill it with its init function", what,
                    given->size);

@@ -48,8 +48,9 @@ hyb_status hyb_state_measure(const hyb_model *model,
 }
 
 int64_t hyb_state_length(const hyb_state *state, int64_t slot) {
-  return state && state->impl->checkSlot(slot).ok() ? state->impl->length(slot)
-                                                    : -1;
+  return state && slot >= 0 && slot < state->impl->slotCount()
+             ? state->impl->length(slot)
+             : -1;
 }
 
 hyb_status hyb_state_reset(hyb_state *state, int64_t slot, hyb_error *error) {

@@ -145,10 +145,14 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
     return runner->run(*instance, nullptr);
   LaunchTimes times;
   HYB_TRY(runner->run(*instance, &times));
-  if (profiling)
-    recordProfile(*instance, times.nanoseconds);
-  if (trace)
-    trace->add(*instance, times);
+  // States have moved: running out of memory costs the measurement alone.
+  try {
+    if (profiling)
+      recordProfile(*instance, times.nanoseconds);
+    if (trace)
+      trace->add(*instance, times);
+  } catch (const std::bad_alloc &) {
+  }
   return Status();
 }
 
@@ -263,6 +267,7 @@ Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
                          LogitsTarget target) {
   int64_t vocabulary = owner->meta().vocabulary;
   HYB_TRY(checkBatch(batch, vocabulary));
+  HYB_TRY(state.checkOwner(*owner));
   HYB_TRY(state.checkExtend(batch));
   bool all = which == HYB_LOGITS_ALL;
   HYB_ASSIGN(const PlanEntry *entry,

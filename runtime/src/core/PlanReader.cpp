@@ -239,7 +239,7 @@ std::string PlanLaunch::label() const {
 }
 
 Result<Plan> Plan::parse(Bytes text) {
-  HYB_ASSIGN(Json root, parseJsonObject(text, "plan"));
+  HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "plan"));
   Plan plan;
   HYB_ASSIGN(const Json *kernels, jsonArray(root, "kernels", "plan"));
   for (size_t i = 0; i < kernels->size(); ++i) {

@@ -129,6 +129,17 @@ Status State::checkSlot(int64_t slot) const {
                  slot, slotCount());
 }
 
+Status State::checkOwner(const Model &user) const {
+  if (model == &user)
+    return Status();
+  return failure(HYB_MISMATCH,
+                 "the state is of model %s, the context of %s%s; create both "
+                 "from one model",
+                 model->meta().name.c_str(),
+                 model->meta().name == user.meta().name ? "another model " : "",
+                 user.meta().name.c_str());
+}
+
 Status State::checkExtend(const hyb_batch &batch) const {
   std::vector<bool> used(slots.size());
   for (int64_t i = 0; i < batch.segment_count; ++i) {
@@ -191,13 +202,15 @@ Status State::remember(const std::vector<SegmentRows> &segments) {
         slot.checkpoints[1].position <=
             slot.length - shape.symbols[Symbols::Depth]) {
       checkpoint = std::move(slot.checkpoints.front());
-      slot.checkpoints.pop_front();
+      slot.checkpoints.erase(slot.checkpoints.begin());
       slot.history.erase(
           slot.history.begin(),
           slot.history.begin() +
               (slot.checkpoints.front().position - checkpoint.position));
     }
     checkpoint.position = slot.length;
+    size_t more = static_cast<size_t>(segment.length);
+    slot.history.reserve(slot.history.size() + more);
     HYB_TRY(copyOut(segment.slot, /*all=*/false, checkpoint.content));
     slot.checkpoints.push_back(std::move(checkpoint));
   }
@@ -230,15 +243,17 @@ Status State::fork(int64_t from, int64_t to) {
   HYB_TRY(checkSlot(to));
   if (from == to)
     return Status();
+  Slot copy = at(from); // before the memory changes, because it may fail
   for (const Piece &piece : pieces)
     HYB_TRY(model->device().copy(place(piece, to), place(piece, from),
                                  piece.slotBytes));
-  at(to) = at(from);
+  at(to) = std::move(copy);
   return Status();
 }
 
 Status State::rollback(Context &context, int64_t slotIndex, int64_t tokens) {
   HYB_TRY(checkSlot(slotIndex));
+  HYB_TRY(checkOwner(context.model()));
   Slot &slot = at(slotIndex);
   int64_t depth = shape.symbols[Symbols::Depth];
   if (tokens < 0 || tokens > depth || tokens > slot.length)
@@ -257,19 +272,19 @@ Status State::rollback(Context &context, int64_t slotIndex, int64_t tokens) {
                    "; restore a snapshot",
                    tokens, slotIndex, target);
   int64_t first = slot.checkpoints.front().position;
-  while (slot.checkpoints.back().position > target)
-    slot.checkpoints.pop_back();
-  Checkpoint checkpoint = std::move(slot.checkpoints.back());
-  slot.checkpoints.pop_back();
-  auto begin = slot.history.begin() + (checkpoint.position - first);
+  size_t kept = slot.checkpoints.size();
+  while (slot.checkpoints[kept - 1].position > target)
+    --kept;
+  int64_t position = slot.checkpoints[kept - 1].position;
+  auto begin = slot.history.begin() + (position - first);
   std::vector<int32_t> again(begin, slot.history.begin() + (target - first));
+  HYB_TRY(copyIn(slotIndex, /*all=*/false, slot.checkpoints[kept - 1].content));
+  // Running the tokens again makes the last checkpoint once more.
+  slot.checkpoints.resize(again.empty() ? kept : kept - 1);
   slot.history.erase(begin, slot.history.end());
-  HYB_TRY(copyIn(slotIndex, /*all=*/false, checkpoint.content));
-  slot.length = checkpoint.position;
-  if (again.empty()) {
-    slot.checkpoints.push_back(std::move(checkpoint));
+  slot.length = position;
+  if (again.empty())
     return Status();
-  }
   hyb_segment segment = {static_cast<int64_t>(again.size()), slotIndex};
   hyb_batch batch = {};
   batch.ids = again.data();
@@ -277,7 +292,11 @@ Status State::rollback(Context &context, int64_t slotIndex, int64_t tokens) {
   batch.segments = &segment;
   batch.segment_count = 1;
   const float *ignored;
-  Status status = context.extend(*this, batch, HYB_LOGITS_LAST, &ignored);
+  Status status(HYB_OUT_OF_MEMORY, "out of memory");
+  try {
+    status = context.extend(*this, batch, HYB_LOGITS_LAST, &ignored);
+  } catch (const std::bad_alloc &) {
+  }
   if (!status.ok())
     HYB_TRY(reset(slotIndex));
   return status;

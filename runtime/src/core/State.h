@@ -13,8 +13,6 @@
 #include "core/Memory.h"
 #include "core/Model.h"
 
-#include <deque>
-
 namespace hyb::rt {
 
 class Context;
@@ -33,8 +31,10 @@ struct Snapshot {
   hyb_dl_device device = {};
   std::string deviceName;
   DeviceMemory content;
-  std::deque<Checkpoint> checkpoints;
-  std::deque<int32_t> history;
+  std::vector<Checkpoint> checkpoints;
+  std::vector<int32_t> history;
+  /// Of the model, whose tables say what the content is.
+  uint64_t tables = 0;
   /// Equal for states whose slots have the same layout.
   std::vector<int64_t> slotBytes;
 };
@@ -77,9 +77,12 @@ public:
   Status checkSlot(int64_t slot) const;
   /// Every segment has a slot of its own with room for its tokens.
   Status checkExtend(const hyb_batch &batch) const;
-  /// Before a launch list runs: keeps what rolling back will need.
+  /// The state is one of `model`, in whose context it is to be used.
+  Status checkOwner(const Model &model) const;
+  /// Before a launch list runs: keeps what rolling back will need, and makes
+  /// the room that `advance` takes.
   Status remember(const std::vector<SegmentRows> &segments);
-  /// After it has run; `ids` are its tokens.
+  /// After it has run; `ids` are its tokens. Cannot fail: the state has moved.
   void advance(const std::vector<SegmentRows> &segments, const int32_t *ids);
 
   Status reset(int64_t slot);
@@ -93,9 +96,9 @@ public:
 private:
   struct Slot {
     int64_t length = 0;
-    std::deque<Checkpoint> checkpoints;
+    std::vector<Checkpoint> checkpoints;
     /// Tokens from the oldest checkpoint's position on.
-    std::deque<int32_t> history;
+    std::vector<int32_t> history;
   };
   struct Piece {
     int64_t offset; // of the buffer, in bytes

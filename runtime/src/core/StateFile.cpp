@@ -48,6 +48,7 @@ Result<Snapshot> State::snapshot(int64_t slot) const {
   result.length = source.length;
   result.checkpoints = source.checkpoints;
   result.history = source.history;
+  result.tables = model->fingerprint();
   HYB_TRY(copyOut(slot, /*all=*/true, result.content));
   for (const Piece &piece : pieces)
     result.slotBytes.push_back(piece.slotBytes);
@@ -60,11 +61,12 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
   for (const Piece &piece : pieces)
     slotBytes.push_back(piece.slotBytes);
   if (slotBytes != snapshot.slotBytes ||
+      snapshot.tables != model->fingerprint() ||
       snapshot.length > shape.symbols[Symbols::Context])
     return failure(HYB_MISMATCH,
                    "snapshot of %" PRId64
-                   " bytes is of another kind of state; create "
-                   "both states with the same context, chunk and rollback "
+                   " bytes is of another kind of state; create both states "
+                   "from one model, with the same context, chunk and rollback "
                    "depth",
                    snapshot.content.bytes());
   hyb_dl_device here = device().dlDevice();
@@ -73,10 +75,10 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
                    "snapshot lies on %s, the state on %s; use "
                    "hyb_state_save and hyb_state_load between devices",
                    snapshot.deviceName.c_str(), device().name());
+  // Copied before the memory changes, because it may fail.
+  Slot restored{snapshot.length, snapshot.checkpoints, snapshot.history};
   HYB_TRY(copyIn(slot, /*all=*/true, snapshot.content));
-  at(slot).length = snapshot.length;
-  at(slot).checkpoints = snapshot.checkpoints;
-  at(slot).history = snapshot.history;
+  at(slot) = std::move(restored);
   return Status();
 }
 

@@ -111,7 +111,7 @@ Status checkLayout(const ParameterTable &table) {
 } // namespace
 
 Result<ModelMeta> ModelMeta::parse(Bytes text) {
-  HYB_ASSIGN(Json root, parseJsonObject(text, "meta"));
+  HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "meta"));
   ModelMeta meta;
   HYB_ASSIGN(meta.name, jsonText(root, "model", "meta"));
   HYB_ASSIGN(meta.spec, jsonText(root, "spec", "meta"));
@@ -126,7 +126,7 @@ Result<ModelMeta> ModelMeta::parse(Bytes text) {
 }
 
 Result<ParameterTable> ParameterTable::parse(Bytes text) {
-  HYB_ASSIGN(Json root, parseJsonObject(text, "params"));
+  HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "params"));
   ParameterTable table;
   HYB_ASSIGN(table.elements, jsonInteger(root, "elements", "params"));
   HYB_ASSIGN(table.decayElements,
@@ -167,7 +167,7 @@ int64_t ParameterTable::scalars() const {
 }
 
 Result<StateTable> StateTable::parse(Bytes text) {
-  HYB_ASSIGN(Json root, parseJsonObject(text, "states"));
+  HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "states"));
   HYB_ASSIGN(const Json *list, jsonArray(root, "states", "states"));
   StateTable table;
   std::set<std::string> paths;

@@ -21,22 +21,26 @@ constexpr size_t kMaxEvents = 1'000'000;
 /// Rows of the picture.
 constexpr int kCallRow = 1, kLaunchRow = 2;
 
-Json complete(const std::string &name, int row, int64_t begin,
-              int64_t nanoseconds) {
-  return {{"name", name},
-          {"ph", "X"},
-          {"pid", 1},
-          {"tid", row},
-          {"ts", static_cast<double>(begin) / 1e3},
-          {"dur", static_cast<double>(nanoseconds) / 1e3}};
+/// A bar of a row; the members of "args" follow, and "}}".
+std::string complete(const std::string &name, int row, int64_t begin,
+                     int64_t nanoseconds) {
+  char times[96];
+  std::snprintf(times, sizeof(times), "\"ts\":%.3f,\"dur\":%.3f",
+                static_cast<double>(begin) / 1e3,
+                static_cast<double>(nanoseconds) / 1e3);
+  return "{\"name\":" + jsonQuoted(name) +
+         ",\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(row) + "," +
+         times + ",\"args\":{";
 }
 
-Json naming(const char *what, int row, const std::string &name) {
-  return {{"name", what},
-          {"ph", "M"},
-          {"pid", 1},
-          {"tid", row},
-          {"args", {{"name", name}}}};
+std::string member(const char *name, int64_t value) {
+  return std::string("\"") + name + "\":" + std::to_string(value);
+}
+
+std::string naming(const char *what, int row, const std::string &name) {
+  return std::string("{\"name\":\"") + what +
+         "\",\"ph\":\"M\",\"pid\":1,\"tid\":" + std::to_string(row) +
+         ",\"args\":{\"name\":" + jsonQuoted(name) + "}}";
 }
 
 } // namespace
@@ -60,32 +64,29 @@ void Trace::add(const PlanInstance &instance, const LaunchTimes &times) {
 
 Status Trace::save(const std::string &path) const {
   int64_t origin = calls.empty() ? 0 : calls.front().begin;
-  Json list = Json::array();
-  list.push_back(naming("process_name", 0, device));
-  list.push_back(naming("thread_name", kCallRow, "calls"));
-  list.push_back(naming("thread_name", kLaunchRow, "launches"));
-  for (const Call &call : calls) {
-    Json event = complete(call.entry->name, kCallRow, call.begin - origin,
-                          call.nanoseconds);
-    event["args"] = {{"tokens", call.symbols[Symbols::Tokens]},
-                     {"segments", call.symbols[Symbols::Segments]}};
-    list.push_back(std::move(event));
-  }
-  for (const Event &event : events) {
-    Json item = complete(event.launch->label(), kLaunchRow,
-                         event.begin - origin, event.nanoseconds);
-    item["args"] = {{"layer", event.launch->layer},
-                    {"op", event.launch->op},
-                    {"kernel", event.kernel->name},
-                    {"tasks", event.tasks}};
-    list.push_back(std::move(item));
-  }
-  Json root = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(list)}};
-  if (dropped > 0)
-    root["otherData"] = {{"launches_left_out", dropped}};
   // Names come from a file and may be anything; a trace is always UTF-8.
-  return writeFileAtomically(
-      path, root.dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  text += naming("process_name", 0, device) + ",";
+  text += naming("thread_name", kCallRow, "calls") + ",";
+  text += naming("thread_name", kLaunchRow, "launches");
+  for (const Call &call : calls)
+    text += ",\n" +
+            complete(call.entry->name, kCallRow, call.begin - origin,
+                     call.nanoseconds) +
+            member("tokens", call.symbols[Symbols::Tokens]) + "," +
+            member("segments", call.symbols[Symbols::Segments]) + "}}";
+  for (const Event &event : events)
+    text += ",\n" +
+            complete(event.launch->label(), kLaunchRow, event.begin - origin,
+                     event.nanoseconds) +
+            member("layer", event.launch->layer) +
+            ",\"op\":" + jsonQuoted(event.launch->op) +
+            ",\"kernel\":" + jsonQuoted(event.kernel->name) + "," +
+            member("tasks", event.tasks) + "}}";
+  text += "]";
+  if (dropped > 0)
+    text += ",\"otherData\":{" + member("launches_left_out", dropped) + "}";
+  return writeFileAtomically(path, text + "}");
 }
 
 } // namespace hyb::rt

@@ -8,37 +8,78 @@
 
 #include "io/Json.h"
 
-#include <set>
-
 namespace hyb::rt {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr size_t kMaxDepth = 64;
 
-/// Watches the parser: it cannot be stopped from outside, but once something is
-/// wrong every value is thrown away at once.
-struct ParseWatch {
+/// Builds a tree in place, so that it can be taken apart whatever happens, and
+/// stops at the first thing that is wrong.
+class TreeBuilder : public nlohmann::json_sax<Json> {
+public:
+  explicit TreeBuilder(Json &root) : root(root) {}
+
   std::string problem;
-  std::vector<std::set<std::string>> keys;
 
-  bool operator()(int depth, Json::parse_event_t event, Json &value) {
-    using Event = Json::parse_event_t;
-    if (!problem.empty())
-      return false;
-    if (depth > kMaxDepth) {
-      problem = "nested deeper than " + std::to_string(kMaxDepth);
-      return false;
-    }
-    if (event == Event::object_start)
-      keys.emplace_back();
-    else if (event == Event::object_end)
-      keys.pop_back();
-    else if (event == Event::key &&
-             !keys.back().insert(value.get_ref<std::string &>()).second)
-      problem = "'" + value.get_ref<std::string &>() + "' is named twice";
-    return problem.empty();
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t &) override {
+    return add(value);
   }
+  bool string(string_t &value) override { return add(std::move(value)); }
+  bool binary(binary_t &) override { return false; }
+  bool start_object(size_t) override { return enter(Json::value_t::object); }
+  bool start_array(size_t) override { return enter(Json::value_t::array); }
+  bool end_object() override { return leave(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t &value) override {
+    if (open.back()->contains(value))
+      return refuse("'" + value + "' is named twice");
+    name = std::move(value);
+    return true;
+  }
+  bool parse_error(size_t, const std::string &,
+                   const nlohmann::detail::exception &) override {
+    return false;
+  }
+
+private:
+  bool refuse(std::string what) {
+    problem = std::move(what);
+    return false;
+  }
+
+  /// Puts a leaf, or a container that is still empty, where it belongs.
+  Json &place(Json value) {
+    if (open.empty())
+      return root = std::move(value);
+    Json &parent = *open.back();
+    if (parent.is_object())
+      return *parent.emplace(std::move(name), std::move(value)).first;
+    parent.push_back(std::move(value));
+    return parent.back();
+  }
+  template <typename T> bool add(T value) {
+    place(std::move(value));
+    return true;
+  }
+  bool enter(Json::value_t kind) {
+    if (open.size() > kMaxDepth)
+      return refuse("nested deeper than " + std::to_string(kMaxDepth));
+    open.push_back(&place(kind));
+    return true;
+  }
+  bool leave() {
+    open.pop_back();
+    return true;
+  }
+
+  Json &root;
+  std::vector<Json *> open;
+  std::string name;
 };
 
 Status wrongKind(const char *key, const std::string &where, const char *kind,
@@ -49,21 +90,33 @@ Status wrongKind(const char *key, const std::string &where, const char *kind,
 
 } // namespace
 
-Result<Json> parseJsonObject(Bytes text, const std::string &what) {
-  auto watch = std::make_shared<ParseWatch>();
-  Json value = Json::parse(
-      text.begin(), text.end(),
-      [watch](int depth, Json::parse_event_t event, Json &parsed) {
-        return (*watch)(depth, event, parsed);
-      },
-      /*allow_exceptions=*/false);
-  if (!watch->problem.empty())
+void dismantle(Json &tree) noexcept {
+  if (auto *list = tree.get_ptr<Json::array_t *>()) {
+    for (Json &value : *list)
+      dismantle(value);
+    list->clear();
+  } else if (auto *object = tree.get_ptr<Json::object_t *>()) {
+    for (auto &member : *object)
+      dismantle(member.second);
+    object->clear();
+  }
+}
+
+std::string jsonQuoted(const std::string &text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<JsonDocument> parseJsonObject(Bytes text, const std::string &what) {
+  JsonDocument root;
+  TreeBuilder builder(root);
+  bool isWhole = Json::sax_parse(text.begin(), text.end(), &builder);
+  if (!builder.problem.empty())
     return failure(HYB_INVALID_FILE, "%s: %s", what.c_str(),
-                   watch->problem.c_str());
-  if (value.is_discarded() || !value.is_object())
+                   builder.problem.c_str());
+  if (!isWhole || !root.is_object())
     return failure(HYB_INVALID_FILE, "%s: not a JSON object in UTF-8",
                    what.c_str());
-  return value;
+  return root;
 }
 
 Result<const Json *> jsonMember(const Json &object, const char *key,

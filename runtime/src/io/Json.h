@@ -22,9 +22,24 @@ namespace hyb::rt {
 
 using Json = nlohmann::json;
 
+/// Takes a tree apart from its leaves. The library's destructor allocates for
+/// whatever is not empty, and where there is no memory that ends the process.
+void dismantle(Json &tree) noexcept;
+
+/// The root of a tree that needs no memory to be destroyed.
+struct JsonDocument : Json {
+  JsonDocument() = default;
+  JsonDocument(JsonDocument &&) = default;
+  JsonDocument &operator=(JsonDocument &&) = delete;
+  ~JsonDocument() { dismantle(*this); }
+};
+
+/// The text as a JSON string, quotes included; what is not UTF-8 is replaced.
+std::string jsonQuoted(const std::string &text);
+
 /// Parses an object. Duplicate keys, nesting beyond 64 and text after the
 /// object are refused; `what` names the text in messages.
-Result<Json> parseJsonObject(Bytes text, const std::string &what);
+Result<JsonDocument> parseJsonObject(Bytes text, const std::string &what);
 
 /// The member `key` of `object`, which must be of the kind asked for. `where`
 /// names the object in messages.

@@ -9,32 +9,48 @@
 #include "io/AtomicFile.h"
 #include "io/Safetensors.h"
 
-#include <nlohmann/json.hpp>
+#include "io/Json.h"
 
 namespace hyb::rt {
+
+namespace {
+std::string numbersText(const std::vector<uint64_t> &numbers) {
+  std::string text;
+  for (uint64_t number : numbers)
+    text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+} // namespace
 
 Status writeSafetensors(const std::string &path,
                         const std::vector<TensorToWrite> &tensors,
                         const std::map<std::string, std::string> &metadata) {
-  // ordered_json keeps the order of insertion, which is that of the data.
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty())
-    header["__metadata__"] = metadata;
+  // Invalid UTF-8 in a name or text is replaced, never thrown about.
+  std::string text = "{";
+  const char *separator = "";
+  if (!metadata.empty()) {
+    text += "\"__metadata__\":{";
+    for (const auto &[key, value] : metadata) {
+      text += separator + jsonQuoted(key) + ":" + jsonQuoted(value);
+      separator = ",";
+    }
+    text += "}";
+  }
   uint64_t offset = 0;
   std::vector<uint64_t> sizes;
   for (const TensorToWrite &tensor : tensors) {
     uint64_t bytes = dtypeSize(tensor.type);
     for (uint64_t size : tensor.shape)
       bytes *= size;
-    header[tensor.name] = {{"dtype", dtypeName(tensor.type)},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {offset, offset + bytes}}};
+    text += separator + jsonQuoted(tensor.name) + ":{\"dtype\":\"" +
+            dtypeName(tensor.type) + "\",\"shape\":[" +
+            numbersText(tensor.shape) + "],\"data_offsets\":[" +
+            numbersText({offset, offset + bytes}) + "]}";
+    separator = ",";
     offset += bytes;
     sizes.push_back(bytes);
   }
-  // Invalid UTF-8 in a name or text is replaced, never thrown about.
-  std::string text =
-      header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  text += "}";
   // Spaces after the object are allowed; they align the data.
   text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
 

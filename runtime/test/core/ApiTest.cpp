@@ -16,6 +16,7 @@
 #include "hybrid/runtime.h"
 
 #include <algorithm>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace hyb::test;
@@ -90,6 +91,54 @@ TEST_F(Api, ReportsInfoAndParameters) {
   EXPECT_EQ(
       hyb_model_get_parameter(model, 2, &parameter, sizeof(parameter), &error),
       HYB_OUT_OF_RANGE);
+}
+
+TEST_F(Api, RefusesStatesOfOtherModels) {
+  std::string artefact = fixtureArtefact();
+  hyb_model *other = nullptr;
+  hyb_context *otherContext = nullptr;
+  ASSERT_EQ(hyb_model_open_memory(runtime, artefact.data(), artefact.size(),
+                                  &other, &error),
+            HYB_OK);
+  ASSERT_EQ(hyb_context_create(other, nullptr, &otherContext, &error), HYB_OK);
+  int32_t id = 1;
+  hyb_segment segment = {1, 0};
+  hyb_batch batch = {};
+  batch.ids = &id;
+  batch.tokens = 1;
+  batch.segments = &segment;
+  batch.segment_count = 1;
+  const float *logits = nullptr;
+  EXPECT_EQ(
+      hyb_extend(otherContext, state, &batch, HYB_LOGITS_LAST, &logits, &error),
+      HYB_MISMATCH);
+  EXPECT_NE(std::string(error.message).find("create both from one model"),
+            std::string::npos)
+      << error.message;
+  EXPECT_EQ(hyb_state_rollback(otherContext, state, 0, 0, &error),
+            HYB_MISMATCH);
+  EXPECT_EQ(hyb_generate(otherContext, state, 0, &id, 1, nullptr, nullptr,
+                         nullptr, &error),
+            HYB_MISMATCH);
+  EXPECT_EQ(hyb_state_length(state, 0), 0);
+  hyb_context_destroy(otherContext);
+  hyb_model_destroy(other);
+}
+
+// Options that nobody filled in.
+TEST_F(Api, SurvivesOptionsOfAnySize) {
+  hyb_state_options_init(nullptr, sizeof(hyb_state_options));
+  hyb_state_options options;
+  std::memset(&options, 0xaa, sizeof(options));
+  hyb_state *made = nullptr;
+  for (size_t size : {size_t(0), size_t(4097), size_t(-1)}) {
+    options.size = size;
+    EXPECT_EQ(hyb_state_create(model, &options, &made, &error),
+              HYB_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error.message).find("fill it with its init function"),
+              std::string::npos)
+        << error.message;
+  }
 }
 
 TEST_F(Api, StructsOfOtherHeaders) {

@@ -53,7 +53,7 @@ Status convert(const std::string &from, const std::string &to) {
     return failure(HYB_UNSUPPORTED, "%s has no code for the processor",
                    from.c_str());
   HYB_ASSIGN(Plan plan, Plan::parse(planText));
-  HYB_ASSIGN(Json rows, parseJsonObject(planText, "plan"));
+  HYB_ASSIGN(JsonDocument rows, parseJsonObject(planText, "plan"));
   std::vector<size_t> views = viewCounts(plan);
   std::vector<FakeKernel> kernels;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
