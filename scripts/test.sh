@@ -49,6 +49,9 @@ ctest --test-dir build/asan/runtime --output-on-failure --parallel "${HYBRID_JOB
 step "dialect reference is current"
 docs/reference.py --check
 
+step "public faults and the tests named after them"
+scripts/check-cases.py
+
 step "format and clang-tidy"
 scripts/check-style.py
 

@@ -234,7 +234,7 @@ TEST(Model, RefusesBadBatches) {
   }
 }
 
-TEST(Model, WeightsAreSavedAndLoaded) {
+TEST(Model, CFG_11_WeightsAreSavedAndLoaded) {
   LoadedFixture a, b;
   TemporaryFolder folder;
   std::string path = folder.path("w.safetensors");

@@ -266,6 +266,59 @@ TEST(CompiledFaults, LIN_22_nothing_past_the_end_is_touched) {
   }
 }
 
+/// As cpu::runLoaded with `fill` behind the last element of every tensor.
+static llvm::LogicalResult runWithTail(const cpu::LoadedKernel &kernel,
+                                       tile::ProgramOp program,
+                                       llvm::ArrayRef<tile::HostView> views,
+                                       llvm::ArrayRef<int64_t> symbols,
+                                       double fill) {
+  auto setTails = [&](double value) {
+    for (const tile::HostView &view : views) {
+      int64_t last = view.offset + 1;
+      for (auto [size, stride] : llvm::zip(view.sizes, view.strides))
+        last += (size - 1) * stride;
+      for (double &x : view.memory.drop_front(std::max<int64_t>(last, 0)))
+        x = std::isnan(x) || x == fill ? value : x;
+    }
+  };
+  setTails(fill);
+  llvm::LogicalResult result = cpu::runLoaded(kernel, program, views, symbols);
+  setTails(std::numeric_limits<double>::quiet_NaN());
+  return result;
+}
+
+/// 65 rows: what lies behind them in memory changes no bit.
+TEST(CompiledFaults, LIN_15_rows_past_the_end) {
+  Call call = Call::packed({65});
+  std::vector<std::pair<std::string, std::vector<Tensor>>> functions;
+  for (const RecurrenceShape &shape : {gla(2, 16), gdn(2, 16)}) {
+    functions.push_back({shape.text(), recurrenceArguments(shape, 65, 0)});
+    functions.push_back(
+        {shape.gradientText(), recurrenceArguments(shape, 65, 0)});
+    functions.back().second.push_back(gen(0.9, {65, 2, 16}));
+  }
+  AttentionShape shape = attention(2, 1, 16);
+  functions.push_back({shape.gradientText(), attentionArguments(shape, 65)});
+  functions.back().second.push_back(gen(0.9, {65, 2, 16}));
+  for (const auto &[text, arguments] : functions) {
+    CompiledFunction function(text, bestLevel());
+    std::vector<Tensor> expected;
+    for (double fill : {0.0, std::numeric_limits<double>::quiet_NaN(),
+                        std::numeric_limits<double>::infinity()}) {
+      function.runKernel = [fill](const cpu::LoadedKernel &kernel,
+                                  tile::ProgramOp program,
+                                  llvm::ArrayRef<tile::HostView> views,
+                                  llvm::ArrayRef<int64_t> symbols) {
+        return runWithTail(kernel, program, views, symbols, fill);
+      };
+      std::vector<Tensor> results = function.evaluate(arguments, call);
+      if (expected.empty())
+        expected = results;
+      expectSameBits(results, expected);
+    }
+  }
+}
+
 /// Operands and results are columns of wider rows that lie far apart.
 TEST(CompiledFaults, SIZ_05_SIZ_08_SIZ_09_attention_on_distant_rows) {
   CompiledFunction function(R"(
