@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompiledFunction.h"
-#include "RandomOperations.h"
+#include "CompleteOperation.h"
 #include "RandomStacks.h"
 
 #include "hybrid/Driver/Register.h"
@@ -26,6 +26,35 @@ using namespace hybrid;
 using namespace hybrid::test;
 using cases::RandomOperation;
 using oracle::Tensor;
+
+unsigned hybrid::test::completeOperation(RandomOperation &op, uint64_t seed) {
+  DialectRegistry registry;
+  registerAllHybridDialects(registry);
+  MLIRContext context(registry);
+  auto module = parseSourceString<ModuleOp>(op.text, &context);
+  if (!module) {
+    ADD_FAILURE() << op.text;
+    return 0;
+  }
+  auto function = module->lookupSymbol<func::FuncOp>("main");
+  if (!op.adjoint)
+    return function.getNumResults();
+  auto adjoint = cases::appendAdjoint(function);
+  if (failed(adjoint)) {
+    ADD_FAILURE() << op.text;
+    return 0;
+  }
+  cases::Random random(seed);
+  for (RankedTensorType type : adjoint->cotangents) {
+    Tensor cotangent(oracle::getShape(type, op.call));
+    for (double &x : cotangent.data)
+      x = static_cast<float>(random.uniform(-1, 1));
+    op.arguments.push_back(std::move(cotangent));
+  }
+  op.text.clear();
+  llvm::raw_string_ostream(op.text) << *module;
+  return adjoint->forwardResults;
+}
 
 namespace {
 
@@ -63,37 +92,6 @@ void expectResults(llvm::ArrayRef<Tensor> found,
         << (n < forward ? "result " : "gradient ")
         << (n < forward ? n : n - forward);
   }
-}
-
-/// Adds the adjoint where it is wanted, with cotangents. Returns how many
-/// results stand in front of the gradients.
-unsigned completeOperation(RandomOperation &op, uint64_t seed) {
-  DialectRegistry registry;
-  registerAllHybridDialects(registry);
-  MLIRContext context(registry);
-  auto module = parseSourceString<ModuleOp>(op.text, &context);
-  if (!module) {
-    ADD_FAILURE() << op.text;
-    return 0;
-  }
-  auto function = module->lookupSymbol<func::FuncOp>("main");
-  if (!op.adjoint)
-    return function.getNumResults();
-  auto adjoint = cases::appendAdjoint(function);
-  if (failed(adjoint)) {
-    ADD_FAILURE() << op.text;
-    return 0;
-  }
-  cases::Random random(seed);
-  for (RankedTensorType type : adjoint->cotangents) {
-    Tensor cotangent(oracle::getShape(type, op.call));
-    for (double &x : cotangent.data)
-      x = static_cast<float>(random.uniform(-1, 1));
-    op.arguments.push_back(std::move(cotangent));
-  }
-  op.text.clear();
-  llvm::raw_string_ostream(op.text) << *module;
-  return adjoint->forwardResults;
 }
 
 LogicalResult interpret(const cpu::LoadedKernel &, tile::ProgramOp program,
