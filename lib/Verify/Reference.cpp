@@ -160,7 +160,8 @@ Reference::Choice LaunchMatcher::choiceOf(DispatchOp dispatch) const {
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last,
                                StringRef target) {
   for (const PhaseInfo &info : phases()) {
-    std::string pipeline = phasePipeline(info.phase, target);
+    // Passes know kinds of targets, not chips.
+    std::string pipeline = phasePipeline(info.phase, target.split(':').first);
     if (info.phase < first || info.phase > last || pipeline.empty())
       continue;
     PassManager passes(module.getContext());

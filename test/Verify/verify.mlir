@@ -37,6 +37,12 @@
 // RUN: not hybrid-run verify %s 2>&1 | FileCheck %s --check-prefix=ARTEFACT
 // ARTEFACT: hybridc: error: {{.*}}verify.mlir
 
+// An artefact whose launches are not those that its spec gives here: this one has
+// the processor's kernels in a GPU's plan.
+// RUN: fake-gpu-artefact %t/m.hbx %t/gpu.hbx
+// RUN: env HYBRID_CUDA_DRIVER=%fake_cuda not hybrid-run verify %t/gpu.hbx --tokens=20 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: hybridc: error: launch 2 of entry 'loss' runs kernel 'product_{{[0-9a-f]+}}', which this hybridc does not plan there; use the hybridc that made the artefact
+
 // Without a compiler.
 // RUN: not hybrid-run verify %t/m.hbx --hybridc=%t/none 2>&1 | FileCheck %s --check-prefix=GIVEN
 // GIVEN: error: cannot run the compiler '{{.*}}none': No such file or directory
