@@ -277,5 +277,9 @@ hybrid::verifyArtefact(MLIRContext &context, const std::string &path,
   report.code = model.info().cpu_level;
   if (auto error = Verifier(*reference, model, options, report).run())
     return std::move(error);
+  if (report.rows.empty())
+    return llvm::createStringError(
+        "the artefact has none of the entries loss, backward, extend and "
+        "extend_all; verify an artefact that was compiled from a model");
   return report;
 }

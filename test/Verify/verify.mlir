@@ -34,6 +34,10 @@
 // RUN: not hybridc verify %t/m.hbx --weights=%t/m.hbx 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS: hybridc: error: {{.*}}m.hbx
 
+// RUN: hybridc %S/Inputs/function.mlir -o %t/function.hbx --cpu-levels=x86-64
+// RUN: not hybrid-run verify %t/function.hbx 2>&1 | FileCheck %s --check-prefix=FUNCTION
+// FUNCTION: hybridc: error: the artefact has none of the entries loss, backward, extend and extend_all; verify an artefact that was compiled from a model
+
 // RUN: not hybrid-run verify %s 2>&1 | FileCheck %s --check-prefix=ARTEFACT
 // ARTEFACT: hybridc: error: {{.*}}verify.mlir
 
