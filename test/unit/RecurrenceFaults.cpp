@@ -188,8 +188,9 @@ static Case sharedKeyHeads() {
   shape.beta = shape.state = true;
   Tensor k({1, 2, 8}), q({1, 4, 8}), states({1, 4, 8, 8});
   for (int64_t h = 0; h < 4; ++h) {
-    q(0, h, h / 2) = 1;
-    states(0, h, h / 2, 0) = h / 2 + 1;
+    int64_t kvHead = h / 2;
+    q(0, h, kvHead) = 1;
+    states(0, h, kvHead, 0) = kvHead + 1;
   }
   k(0, 0, 0) = k(0, 1, 1) = 1;
   Tensor v({1, 2, 8});

@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cinttypes>
 #include <climits>
+#include <cstring>
 #include <unistd.h>
 
 namespace hyb::run {

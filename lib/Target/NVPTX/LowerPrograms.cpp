@@ -11,6 +11,7 @@
 #include "hybrid/Target/NVPTX/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDNVPTXANNOTATELAYOUTS

@@ -131,7 +131,7 @@ int64_t SharedMemory::place() {
         begin = other.end;
     }
     Placed mine{begin, begin + buffer.bytes, buffer.first, buffer.last};
-    auto at =
+    auto *at =
         llvm::lower_bound(placed, mine, [](const Placed &x, const Placed &y) {
           return std::pair(x.begin, x.end) < std::pair(y.begin, y.end);
         });
