@@ -265,8 +265,8 @@ TEST(Evaluate, ExactMatchOfSpans) {
   LoadedFixture fixture;
   // logits = row of the id + sum / 1024 + the id 3 tokens ago in column 0.
   std::vector<float> table(64);
-  for (int id = 0; id < 8; ++id)
-    table[static_cast<size_t>(id * 8 + (id + 1) % 8)] = 100;
+  for (size_t id = 0; id < 8; ++id)
+    table[id * 8 + (id + 1) % 8] = 100;
   fixture.setParameters(table);
   TemporaryFolder folder;
   std::vector<int32_t> ids = {1, 2, 3, 4, 5, 6, 7, 0},
