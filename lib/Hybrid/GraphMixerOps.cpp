@@ -7,6 +7,8 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace hybrid;
 
@@ -175,11 +177,18 @@ template <typename Op> static LogicalResult verifyVisibility(Op op) {
       return op.emitOpError()
              << name << " has " << entries.size() << " entries for " << heads
              << " query heads; give one per head, 0 for none";
-    for (auto [head, entry] : llvm::enumerate(entries))
+    for (auto [head, entry] : llvm::enumerate(entries)) {
       if (entry < 0)
         return op.emitOpError()
                << name << " of head " << head << " is " << entry
                << " but must be positive, or 0 for none";
+      // Programs compare positions in 32 bits.
+      if (entry > std::numeric_limits<int32_t>::max())
+        return op.emitOpError() << name << " of head " << head << " is "
+                                << entry << " but positions end at "
+                                << std::numeric_limits<int32_t>::max()
+                                << "; write 0 for a head without a window";
+    }
     return success();
   };
   if (failed(verifyEntries("windows", op.getWindows())) ||

@@ -19,6 +19,6 @@ module {
 
 // -----
 
-// expected-error @+1 {{has 0 models where one is expected}}
+// expected-error @+1 {{has no hybrid.model; write one, as docs/spec-language.md shows}}
 module {
 }

@@ -325,6 +325,15 @@ func.func @few_windows(%q: !q, %s: !hybrid.segments) {
 // -----
 
 !q = tensor<?x2x8xf32>
+func.func @window_beyond_positions(%q: !q, %s: !hybrid.segments) {
+  // expected-error @+1 {{windows of head 0 is 3000000000 but positions end at 2147483647; write 0 for a head without a window}}
+  %o, %lse = hybrid.attention %q, %q, %q, %s scale 1.0 windows [3000000000, 0] sinks [0, 0] : (!q, !q, !q, !hybrid.segments) -> (!q, tensor<?x2xf32>)
+  return
+}
+
+// -----
+
+!q = tensor<?x2x8xf32>
 func.func @negative_sinks(%q: !q, %s: !hybrid.segments) {
   // expected-error @+1 {{sinks of head 1 is -1 but must be positive, or 0 for none}}
   %o, %lse = hybrid.attention %q, %q, %q, %s scale 1.0 windows [4, 4] sinks [0, -1] : (!q, !q, !q, !hybrid.segments) -> (!q, tensor<?x2xf32>)
