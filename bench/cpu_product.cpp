@@ -25,9 +25,12 @@ enum class Form { RowsTimesWeights, GradientOfRows, GradientOfWeights };
 
 tile::ProductShape shapeOf(Form form, int64_t tokens, int64_t in, int64_t out) {
   tile::ProductShape shape;
-  constexpr int64_t fewRows = 4; // as the schedule has it
-  if (tokens <= fewRows)
-    shape.rowTile = fewRows;
+  // As the schedule has it.
+  constexpr int64_t fewRows = 8, stepColumns = 32;
+  if (tokens <= fewRows) {
+    shape.rowTile = tokens == 1 ? 1 : fewRows;
+    shape.columnTile = stepColumns;
+  }
   switch (form) {
   case Form::RowsTimesWeights:
     shape.columns = out, shape.depth = in, shape.transposeB = true;
@@ -110,9 +113,9 @@ void registerAll() {
                                              entry.form, level);
       for (int64_t size : {256, 512, 1024})
         b->Args({size, size, size});
-      b->Args({2048, 256, 704})->Args({4096, 192, 256})->Args({4096, 192, 192});
+      b->Args({2048, 256, 704})->Args({4096, 128, 384})->Args({4096, 384, 128});
       if (entry.form != Form::GradientOfWeights)
-        b->Args({1, 1024, 1024});
+        b->Args({1, 1024, 1024})->Args({8, 1024, 1024});
       b->Unit(benchmark::kMicrosecond);
     }
   }

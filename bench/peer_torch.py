@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo model in eager PyTorch: the peer of bench/training.py.
+"""The demo model in eager PyTorch: the peer of bench/beside_pytorch.py.
 
 The model is a stack of pre-norm blocks (mixer, SwiGLU MLP) over bytes. The
 mixers are NoPE attention (scaled_dot_product_attention), GLA and Gated
@@ -221,19 +221,47 @@ def product_rate(size=1024, repeats=5):
     return repeats * 2 * size ** 3 / (time.perf_counter() - start) / 1e9
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def copy_rate(size, repeats=5):
+    """GB/s of a copy that moves `size` bytes, read and written ones together."""
+    a, b = torch.randn(size // 8), torch.empty(size // 8)
+    b.copy_(a)
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        b.copy_(a)
+        times.append(time.perf_counter() - start)
+    return size / min(times) / 1e9
+
+
+def add_model_arguments(parser):
+    """The shapes of examples/specs/demo.mlir and its twin, and the threads."""
     parser.add_argument("--mixer", choices=("gdn", "gla"), default="gdn")
-    for name, value in (("vocab", 256), ("width", 192), ("layers", 8), ("heads", 4), ("key", 48), ("value", 48),
-                        ("inner", 512), ("attention-heads", 4), ("attention-dim", 48), ("batch", 8),
-                        ("length", 512), ("steps", 3), ("threads", 2)):
+    for name, value in (("vocab", 256), ("width", 128), ("layers", 4), ("heads", 4), ("key", 32), ("value", 32),
+                        ("inner", 384), ("attention-heads", 4), ("attention-dim", 32), ("threads", 2)):
         parser.add_argument("--" + name, type=int, default=value)
-    parser.add_argument("--prefill", type=int, default=0, help="time one forward of this many tokens instead")
-    args = parser.parse_args()
+
+
+def make_model(args):
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    model = Model(args.mixer, args.vocab, args.width, args.layers, args.heads, args.key, args.value, args.inner,
-                  args.attention_heads, args.attention_dim)
+    return Model(args.mixer, args.vocab, args.width, args.layers, args.heads, args.key, args.value, args.inner,
+                 args.attention_heads, args.attention_dim)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add_model_arguments(parser)
+    for name, value in (("batch", 16), ("length", 256), ("steps", 3)):
+        parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--prefill", type=int, default=0, help="time one forward of this many tokens instead")
+    parser.add_argument("--rates", type=int, nargs="+", help="only a product and copies of these sizes, in bytes")
+    args = parser.parse_args()
+    if args.rates:
+        torch.set_num_threads(args.threads)
+        print(json.dumps({"peer": "torch " + torch.__version__, "product_gflops": product_rate(),
+                          "copy_gigabytes": [(size, copy_rate(size)) for size in args.rates]}))
+        return
+    model = make_model(args)
     result = {"peer": "torch " + torch.__version__, "parameters": sum(p.numel() for p in model.parameters()),
               "product_gflops": round(product_rate(), 1)}
     if args.prefill:

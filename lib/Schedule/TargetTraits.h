@@ -42,8 +42,8 @@ struct TargetTraits {
   /// Elements of the widest tile of keys in the backward, which keeps more
   /// tiles at once: key tiles are shorter where heads are wider.
   int64_t backwardElements;
-  /// The same in decoding steps. With one query a larger tile of keys saves
-  /// more than its padding costs.
+  /// Queries and keys per tile in decoding steps. With one query a larger tile
+  /// of keys saves more than its padding costs.
   int64_t stepQueries, stepKeys;
   /// With fewer heads than this a decoding step of at most `splitRows` rows
   /// would leave processors idle, so the keys of a cache of `splitContext`

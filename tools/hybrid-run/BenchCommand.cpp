@@ -36,7 +36,7 @@ struct BenchArguments {
 struct Measurement {
   std::string name;
   int64_t tokens;            // of a step
-  std::vector<double> times; // seconds, sorted
+  std::vector<double> times; // seconds; sorted in the end
   Context::Profiles profiles;
 
   double median() const { return times[times.size() / 2]; }
@@ -67,8 +67,11 @@ public:
 private:
   Status measureTraining();
   Status measurePrefill();
-  Status measureDecode(int64_t length);
-  /// One call of `step` to warm up, then `count` that are measured.
+  Status measureDecode();
+  /// One call of `step` to warm up, then `count` that are timed.
+  Status time(Measurement &row, int64_t count,
+              const std::function<Status()> &step);
+  void add(Measurement row);
   Status measure(std::string name, int64_t tokens, int64_t count,
                  const std::function<Status()> &step);
   Result<std::unique_ptr<State>> stateFor(int64_t slots, int64_t context) const;
@@ -82,21 +85,31 @@ private:
   std::vector<Measurement> results;
 };
 
-Status Bench::measure(std::string name, int64_t tokens, int64_t count,
-                      const std::function<Status()> &step) {
+Status Bench::time(Measurement &row, int64_t count,
+                   const std::function<Status()> &step) {
   HYB_TRY(step());
   if (arguments.profile)
     session.context->startProfile();
-  Measurement measurement{std::move(name), tokens, {}, {}};
   for (int64_t i = 0; i < count; ++i) {
     double begin = secondsNow();
     HYB_TRY(step());
-    measurement.times.push_back(secondsNow() - begin);
+    row.times.push_back(secondsNow() - begin);
   }
-  std::sort(measurement.times.begin(), measurement.times.end());
   if (arguments.profile)
-    measurement.profiles = session.context->profiles();
-  results.push_back(std::move(measurement));
+    row.profiles = session.context->profiles();
+  return Status();
+}
+
+void Bench::add(Measurement row) {
+  std::sort(row.times.begin(), row.times.end());
+  results.push_back(std::move(row));
+}
+
+Status Bench::measure(std::string name, int64_t tokens, int64_t count,
+                      const std::function<Status()> &step) {
+  Measurement row{std::move(name), tokens, {}, {}};
+  HYB_TRY(time(row, count, step));
+  add(std::move(row));
   return Status();
 }
 
@@ -158,19 +171,33 @@ Status Bench::measurePrefill() {
                  });
 }
 
-// The steps follow each other, so the length grows by a few per cent at most.
-Status Bench::measureDecode(int64_t length) {
+// The lengths take turns, a few steps each, so that what changes on the machine
+// meets all of them. Steps follow each other: a length grows by a few per cent.
+Status Bench::measureDecode() {
   int64_t steps = std::max(20, 20 * arguments.repeats);
-  HYB_ASSIGN(std::unique_ptr<State> state,
-             stateFor(arguments.sequences, length + steps + 1));
+  int64_t turn = arguments.profile ? steps : 20;
   int64_t vocabulary = session.model->meta().vocabulary;
-  HYB_TRY(extend(*state, someIds(length * arguments.sequences, vocabulary)));
+  std::vector<std::unique_ptr<State>> states;
+  std::vector<Measurement> rows;
+  for (int64_t length : arguments.decode) {
+    if (length == 0)
+      continue;
+    HYB_ASSIGN(std::unique_ptr<State> state,
+               stateFor(arguments.sequences, length + steps + steps / turn));
+    HYB_TRY(extend(*state, someIds(length * arguments.sequences, vocabulary)));
+    states.push_back(std::move(state));
+    std::string name = "decode step at " + std::to_string(length);
+    if (arguments.sequences > 1)
+      name += ", " + std::to_string(arguments.sequences) + " sequences";
+    rows.push_back({std::move(name), arguments.sequences, {}, {}});
+  }
   std::vector<int32_t> next = someIds(arguments.sequences, vocabulary);
-  std::string name = "decode step at " + std::to_string(length);
-  if (arguments.sequences > 1)
-    name += ", " + std::to_string(arguments.sequences) + " sequences";
-  return measure(std::move(name), arguments.sequences, steps,
-                 [&] { return extend(*state, next); });
+  for (int64_t done = 0; done < steps; done += turn)
+    for (size_t i = 0; i < rows.size(); ++i)
+      HYB_TRY(time(rows[i], turn, [&] { return extend(*states[i], next); }));
+  for (Measurement &row : rows)
+    add(std::move(row));
+  return Status();
 }
 
 void Bench::print() const {
@@ -252,9 +279,7 @@ Status Bench::run() {
     HYB_TRY(measureTraining());
   if (arguments.prefill > 0)
     HYB_TRY(measurePrefill());
-  for (int64_t length : arguments.decode)
-    if (length > 0)
-      HYB_TRY(measureDecode(length));
+  HYB_TRY(measureDecode());
   print();
   for (const Measurement &measurement : results)
     printProfile(measurement);

@@ -1,0 +1,76 @@
+"""What the scripts of this folder share: the machine, artefacts made once, programs that answer in JSON."""
+
+import datetime
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def answer(command):
+    """What a program that prints one JSON object found."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def add_arguments(parser, work):
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release" / "bin")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "bench" / work,
+                        help="artefacts are made here once and used again")
+    parser.add_argument("--threads", type=int, default=2)
+
+
+def make_artefact(args, source):
+    """`source` compiled, unless that was done before."""
+    artefact = args.work / f"{source.stem}.hbx"
+    if not artefact.exists():
+        args.work.mkdir(parents=True, exist_ok=True)
+        subprocess.run([args.bin / "hybridc", source, "-o", artefact, "--target=cpu"], check=True)
+    return artefact
+
+
+NUMBERS = {
+    "parameters": r"^parameters\s+([\d,]+)",
+    "cache_per_token": r"^cache bytes per token\s+([\d,]+)",
+    "state": r"^state bytes per sequence\s+([\d,]+)",
+    "forward": r"^forward, operations per token\s+([\d.]+) ([kMGT]?)",
+    "decode": r"^decode at [\d,]+, operations\s+([\d.]+) ([kMGT]?)",
+}
+
+
+def costs(args, source, context):
+    """What `hybridc report` counts at a context, kept beside the artefact."""
+    place = args.work / f"{source.stem}.{context}.json"
+    if not place.exists():
+        args.work.mkdir(parents=True, exist_ok=True)
+        text = subprocess.run([args.bin / "hybridc", "report", source, f"--context={context}"], check=True,
+                              capture_output=True, text=True).stdout
+        found = {}
+        for name, pattern in NUMBERS.items():
+            match = re.search(pattern, text, re.M)
+            unit = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(match.group(2) if match.lastindex > 1 else "", 1)
+            found[name] = float(match.group(1).replace(",", "")) * unit
+        place.write_text(json.dumps(found))
+    return json.loads(place.read_text())
+
+
+def processor():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return "unknown processor"
+
+
+def heading(args, *versions):
+    """Where, when and with what a table was made."""
+    ours = subprocess.run([args.bin / "hybrid-run", "--version"], capture_output=True, text=True).stdout.strip()
+    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    command = " ".join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]])
+    return (f"{processor()}, {len(os.sched_getaffinity(0))} cores for these programs, {args.threads} threads; "
+            f"{', '.join([ours, *versions])}; {date}; load {os.getloadavg()[0]:.1f} at the end; `{command}`")
