@@ -14,6 +14,12 @@
 // BENCH: training step, 2 x 16 {{.*}} tokens/s
 // BENCH: prefill of 20
 // BENCH: decode step at 10
+// RUN: hybrid-run bench %t/tiny.hbx --prefill=0 --decode 5 9 --sequences=2 --repeats=1 --profile | FileCheck %s --check-prefix=SIDE
+// SIDE: decode step at 5, 2 sequences {{.*}} tokens/s   fastest {{.*}} ms
+// SIDE: decode step at 9, 2 sequences
+// SIDE: decode step at 5, 2 sequences, extend: {{.*}} ms a call, 20 calls
+// SIDE: launches  head
+// SIDE: decode step at 9, 2 sequences, extend: {{.*}} ms a call, 20 calls
 
 // Starting from weights says what differs: here those of a spec that was trained
 // on half the length.
