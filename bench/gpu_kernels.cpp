@@ -160,6 +160,7 @@ int main(int count, char **arguments) {
     for (auto program : module->getOps<tile::ProgramOp>())
       emitter.emit(program.getSymName(), *module, program);
   }
-  emitFamilies(emitter);
+  if (count <= 3)
+    emitFamilies(emitter);
   return 0;
 }

@@ -57,12 +57,17 @@ LogicalResult lowerToLLVM(ModuleOp module, const Chip &chip) {
   return passes.run(module);
 }
 
+/// Loops are written as they should be, and what one of them uses over and over
+/// is cheaper to compute again than to keep in a register through all of the
+/// others: so nothing is unrolled, vectorised or moved out of loops.
+constexpr llvm::StringLiteral kPasses =
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-"
+    "fixpoint>,gvn,reassociate,"
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg),"
+    "globaldce";
+
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  // Loops are written as far unrolled as they should be.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = tuning.LoopInterleaving = tuning.LoopVectorization =
-      tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -72,8 +77,9 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  passes.run(module, modules);
 }
 
 } // namespace

@@ -111,6 +111,8 @@ private:
   /// The tile in shared memory.
   SharedTile staged(mlir::Value tile);
   SharedTile allocateFor(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
+  static std::pair<int64_t, int64_t>
+  operandExtents(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
   SharedTile allocateRowMajor(mlir::Type element,
                               llvm::ArrayRef<int64_t> shape);
   void write(const Layout &layout, mlir::ValueRange registers,
@@ -175,6 +177,11 @@ private:
   };
   class Product;
   mlir::LogicalResult lowerDot(tile::DotOp dot);
+  void readOperands(const Operand &left, const Operand &right, int64_t depth,
+                    const Accumulator &shape);
+  Values multiplyApart(const Operand &left, const Operand &right, int64_t depth,
+                       const Accumulator &shape, tile::Precision precision,
+                       Values sums);
   /// sums + left · right.
   Values multiply(const Operand &left, const Operand &right, int64_t depth,
                   const Accumulator &shape, tile::Precision precision,

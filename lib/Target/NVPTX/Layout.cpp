@@ -277,9 +277,14 @@ Layout Layout::restricted(ArrayRef<int64_t> to) const {
 }
 
 Layout Layout::reduced(unsigned dim) const {
+  // Other dims of size 1 stay: what lies past them has no value.
   Coordinates to(shape);
   to[dim] = 1;
-  return restricted(to);
+  auto keep = [&](const Factor &factor) {
+    return factor.dim == int(dim) ? kCopies : factor.dim;
+  };
+  return Layout(to, mapDims(registers, keep), mapDims(lanes, keep),
+                mapDims(warps, keep));
 }
 
 Layout Layout::permuted(ArrayRef<int64_t> permutation) const {

@@ -88,8 +88,9 @@ public:
   bool sameThreads(const Layout &other) const;
 
   /// Without the dims that have size 1 in `to`: what a tile of that shape needs
-  /// so that its broadcast has this layout, and what is left after a reduction.
+  /// so that its broadcast has this layout.
   Layout restricted(llvm::ArrayRef<int64_t> to) const;
+  /// Without one dim, which all threads along it have summed.
   Layout reduced(unsigned dim) const;
   /// Dim d of the result is dim `permutation[d]`.
   Layout permuted(llvm::ArrayRef<int64_t> permutation) const;

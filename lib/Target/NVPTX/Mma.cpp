@@ -52,7 +52,8 @@ public:
   Product(KernelLowering &kernel, const Operand &left, const Operand &right,
           int64_t depth, const Accumulator &shape, tile::Precision precision);
 
-  Values emit(Values sums);
+  /// sums + left · right for a range of column tiles.
+  Values emit(Values sums, int64_t first, int64_t last);
 
 private:
   /// The words of a fragment: one word per register of the instruction. For f32
@@ -84,6 +85,7 @@ private:
   /// Depth of one instruction.
   int64_t stepDepth;
   Value leftBase, rightBase, pair; // pair: 2 (lane mod 4)
+  int64_t firstTile = 0, lastTile = 0;
 };
 
 KernelLowering::Product::Product(KernelLowering &kernel, const Operand &left,
@@ -314,31 +316,41 @@ KernelLowering::Values KernelLowering::Product::multiply(const Values &a,
 
 void KernelLowering::Product::step(int64_t number, Value leftBytes,
                                    Value rightBytes, Values &sums) {
-  SmallVector<Fragment> lefts, rights;
+  // So many column tiles at once: enough that neighbouring instructions have
+  // different sums to wait for, few enough for the registers.
+  constexpr int64_t kAtOnce = 4;
+  SmallVector<Fragment> lefts;
   for (int64_t m = 0; m < shape.rowTiles; ++m)
     lefts.push_back(left(m, number, leftBytes));
-  for (int64_t n = 0; n < shape.columnTiles; n += 2)
-    llvm::append_range(rights,
-                       right(n, std::min<int64_t>(2, shape.columnTiles - n),
-                             number, rightBytes));
-  // Neighbouring instructions have different sums to wait for.
-  for (const PartPair &pass : passes)
-    for (int64_t m = 0; m < shape.rowTiles; ++m)
-      for (int64_t n = 0; n < shape.columnTiles; ++n) {
-        MutableArrayRef<Value> own = MutableArrayRef<Value>(sums).slice(
-            4 * (m * shape.columnTiles + n), 4);
-        Values next =
-            multiply(pass.lowLeft ? lefts[m].low : lefts[m].high,
-                     pass.lowRight ? rights[n].low : rights[n].high, own);
-        llvm::copy(next, own.begin());
-      }
+  int64_t columns = lastTile - firstTile;
+  for (int64_t first = firstTile; first < lastTile; first += kAtOnce) {
+    int64_t last = std::min(first + kAtOnce, lastTile);
+    SmallVector<Fragment> rights;
+    for (int64_t n = first; n < last; n += 2)
+      llvm::append_range(
+          rights, right(n, std::min<int64_t>(2, last - n), number, rightBytes));
+    for (const PartPair &pass : passes)
+      for (int64_t m = 0; m < shape.rowTiles; ++m)
+        for (int64_t n = first; n < last; ++n) {
+          const Fragment &other = rights[n - first];
+          MutableArrayRef<Value> own = MutableArrayRef<Value>(sums).slice(
+              4 * (m * columns + n - firstTile), 4);
+          Values next = multiply(pass.lowLeft ? lefts[m].low : lefts[m].high,
+                                 pass.lowRight ? other.low : other.high, own);
+          llvm::copy(next, own.begin());
+        }
+  }
 }
 
-KernelLowering::Values KernelLowering::Product::emit(Values sums) {
+KernelLowering::Values KernelLowering::Product::emit(Values sums, int64_t first,
+                                                     int64_t last) {
+  firstTile = first;
+  lastTile = last;
   // Instructions that are written out before a loop is made.
   constexpr int64_t kMany = 384, kInLoop = 128;
   int64_t steps = ceilDiv(depth, stepDepth), whole = depth / stepDepth;
-  int64_t perStep = shape.rowTiles * shape.columnTiles * int64_t(passes.size());
+  int64_t perStep =
+      shape.rowTiles * (lastTile - firstTile) * int64_t(passes.size());
   int64_t inLoop = std::max<int64_t>(1, kInLoop / perStep);
   while (whole % inLoop != 0)
     --inLoop;
@@ -402,16 +414,20 @@ KernelLowering::leftInRegisters(Value a, const Accumulator &shape) {
   return operand;
 }
 
-KernelLowering::Values
-KernelLowering::multiply(const Operand &left, const Operand &right,
-                         int64_t depth, const Accumulator &shape,
-                         tile::Precision precision, Values sums) {
+/// Marks the reads of a product's operands.
+void KernelLowering::readOperands(const Operand &left, const Operand &right,
+                                  int64_t depth, const Accumulator &shape) {
   // What the last warps read past the end of an operand must be memory.
   auto reach = [&](const Operand &operand, int64_t index) {
-    int64_t bytes = storedBytes(right.tile->element);
-    int64_t last = (index - 1) * operand.indexStride +
-                   (llvm::alignTo(depth, 16) - 1) * operand.depthStride + 2;
-    overshoot = std::max(overshoot, last * bytes);
+    const SharedTile &tile = *operand.tile;
+    int64_t last =
+        (index - 1) * operand.indexStride +
+        (int64_t(llvm::alignTo(depth, 16)) - 1) * operand.depthStride + 2;
+    int64_t inside = 0;
+    for (auto [extent, stride] : llvm::zip_equal(tile.extents, tile.strides))
+      inside = std::max(inside, extent * stride);
+    overshoot =
+        std::max(overshoot, (last - inside) * storedBytes(tile.element));
   };
   SmallVector<unsigned, 2> buffers{right.tile->buffer};
   reach(right, 8 * shape.columnTiles * shape.columnWarps);
@@ -420,8 +436,42 @@ KernelLowering::multiply(const Operand &left, const Operand &right,
     reach(left, 16 * shape.rowTiles * shape.rowWarps);
   }
   shared.reads(buffers);
+}
+
+KernelLowering::Values
+KernelLowering::multiply(const Operand &left, const Operand &right,
+                         int64_t depth, const Accumulator &shape,
+                         tile::Precision precision, Values sums) {
+  readOperands(left, right, depth, shape);
   return Product(*this, left, right, depth, shape, precision)
-      .emit(std::move(sums));
+      .emit(std::move(sums), 0, shape.columnTiles);
+}
+
+/// sums + left · right with fresh sums on the tensor cores. Where the left
+/// operand is in registers, a quarter of the columns at a time is enough to
+/// keep them busy and needs a quarter of the registers.
+KernelLowering::Values
+KernelLowering::multiplyApart(const Operand &left, const Operand &right,
+                              int64_t depth, const Accumulator &shape,
+                              tile::Precision precision, Values sums) {
+  readOperands(left, right, depth, shape);
+  Product product(*this, left, right, depth, shape, precision);
+  constexpr int64_t kManyRegisters = 64;
+  int64_t columns = shape.columnTiles;
+  if (!left.tile && int64_t(sums.size()) >= kManyRegisters)
+    columns = ceilDiv(columns, 4);
+  for (int64_t first = 0; first < shape.columnTiles; first += columns) {
+    int64_t last = std::min(first + columns, shape.columnTiles);
+    int64_t count = 4 * (last - first);
+    Values fresh = product.emit(
+        Values(shape.rowTiles * count, b.zero(b.getF32Type())), first, last);
+    for (int64_t m = 0; m < shape.rowTiles; ++m)
+      for (int64_t n = 0; n < count; ++n) {
+        Value &sum = sums[4 * (m * shape.columnTiles + first) + n];
+        sum = arith::AddFOp::create(b, sum, fresh[m * count + n]);
+      }
+  }
+  return sums;
 }
 
 LogicalResult KernelLowering::lowerDot(tile::DotOp dot) {
@@ -447,17 +497,15 @@ LogicalResult KernelLowering::lowerDot(tile::DotOp dot) {
   Value acc = dot.getAcc();
   auto constant = acc.getDefiningOp<arith::ConstantOp>();
   bool fromZero = constant && matchPattern(acc, m_AnyZeroFloat());
-  Values zeros(layout.numRegisters(), b.zero(sum));
   // Tensor cores round sums toward zero. In f32 the running sum is therefore
   // added to outside of them.
   bool apart = element.isF32() && dot.getPrecision() != tile::Precision::tf32;
-  Values start = zeros;
-  if (!fromZero && !apart)
-    start = get(acc, layout);
-  Values sums = multiply(*left, right, depth, shape, dot.getPrecision(), start);
-  if (!fromZero && apart)
-    for (auto [own, before] : llvm::zip_equal(sums, get(acc, layout)))
-      own = arith::AddFOp::create(b, before, own);
-  remember(result, layout, sums);
+  Values start =
+      fromZero ? Values(layout.numRegisters(), b.zero(sum)) : get(acc, layout);
+  remember(
+      result, layout,
+      !fromZero && apart
+          ? multiplyApart(*left, right, depth, shape, dot.getPrecision(), start)
+          : multiply(*left, right, depth, shape, dot.getPrecision(), start));
   return success();
 }

@@ -57,29 +57,24 @@ KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
   if (budget.stages < 2)
     return pipeline;
   int64_t total = 0;
-  SmallVector<int64_t> sizes;
   for (auto load : loop.getBody()->getOps<tile::LoadOp>()) {
     Value tile = load.getTile();
-    if (!plan.isOperand(tile) || views[load.getView()].isWritten ||
-        storedBytes(cast<RankedTensorType>(tile.getType()).getElementType()) >
-            4)
-      continue;
+    int64_t bytes =
+        storedBytes(cast<RankedTensorType>(tile.getType()).getElementType());
     auto movable = [&](Value value) { return isMovable(value, loop); };
-    if (!llvm::all_of(load.getIndices(), movable) ||
+    if (!plan.isOperand(tile) || views[load.getView()].isWritten || bytes > 4 ||
+        !llvm::all_of(load.getIndices(), movable) ||
         !llvm::all_of(load.getLimits(), movable))
       continue;
     pipeline.loads.push_back(load);
-    ArrayRef<int64_t> shape = shapeOf(tile);
-    sizes.push_back(
-        llvm::alignTo(shape[0], 16) * (llvm::alignTo(shape[1], 8) + 32) *
-        storedBytes(cast<RankedTensorType>(tile.getType()).getElementType()));
-    total += sizes.back();
+    auto [rows, stride] = operandExtents(tile, shapeOf(tile));
+    total += rows * stride * bytes;
   }
-  // Three stages where they leave room for other blocks of a multiprocessor.
-  int64_t room = budget.sharedBytes / 2;
-  if (budget.stages >= 3 && 3 * total <= room)
+  // More stages only while two blocks still share a multiprocessor: they hide
+  // each other's waits as well.
+  if (budget.stages >= 3 && 3 * total <= budget.sharedBytes * 3 / 8)
     pipeline.stages = 3;
-  else if (2 * total <= room + budget.sharedBytes / 8)
+  else if (2 * total <= budget.sharedBytes / 2)
     pipeline.stages = 2;
   if (pipeline.loads.empty() || pipeline.stages == 1)
     return {};

@@ -30,7 +30,6 @@ bool hybrid::nvptx::isElementwise(Operation *op) {
 }
 
 LayoutPlan::LayoutPlan(tile::ProgramOp program) {
-  chooseWarps(program);
   program.walk([&](tile::DotOp dot) {
     for (Value operand : {dot.getA(), dot.getB()}) {
       operands.insert(operand);
@@ -39,11 +38,15 @@ LayoutPlan::LayoutPlan(tile::ProgramOp program) {
     }
   });
   findWholeRows(program);
+  chooseWarps(program);
 }
 
-/// Eight warps where a tile is too large for the registers of four.
+/// Eight warps where a tile is too large for the registers of four, in which
+/// there is room for three of 64 elements per thread, or where there are many
+/// products, as in an adjoint. A softmax has less to keep and wants rows of one
+/// warp each.
 void LayoutPlan::chooseWarps(tile::ProgramOp program) {
-  constexpr int64_t kManyElements = 128 * 128;
+  const int64_t kManyElements = wholeRows.empty() ? 64 * 128 : 128 * 128;
   program.walk([&](Operation *op) {
     for (Value result : op->getResults())
       if (isTile(result) && !isCheap(result) &&
@@ -51,6 +54,11 @@ void LayoutPlan::chooseWarps(tile::ProgramOp program) {
               kManyElements)
         warps = 8;
   });
+  constexpr int64_t kManyProducts = 12;
+  int64_t products = 0;
+  program.walk([&](tile::DotOp) { ++products; });
+  if (wholeRows.empty() && products >= kManyProducts)
+    warps = 8;
 }
 
 /// Follows a product through elementwise ops and loops to a reduction of its

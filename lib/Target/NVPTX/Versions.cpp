@@ -187,14 +187,20 @@ static int64_t rowStride(int64_t columns, int64_t bytes, bool depthLast) {
   return stride;
 }
 
+/// Rows of an operand in shared memory, and elements from one to the next.
+std::pair<int64_t, int64_t>
+KernelLowering::operandExtents(Value tile, ArrayRef<int64_t> extents) {
+  return {llvm::alignTo(extents[0], 16),
+          rowStride(llvm::alignTo(extents[1], 8), storedBytes(elementOf(tile)),
+                    depthIsLast(tile))};
+}
+
 SharedTile KernelLowering::allocateFor(Value tile, ArrayRef<int64_t> extents) {
   Type element = elementOf(tile);
   int64_t bytes = storedBytes(element);
   if (!plan.isOperand(tile) || extents.size() != 2 || bytes > 4)
     return allocateRowMajor(element, extents);
-  int64_t rows = llvm::alignTo(extents[0], 16);
-  int64_t stride =
-      rowStride(llvm::alignTo(extents[1], 8), bytes, depthIsLast(tile));
+  auto [rows, stride] = operandExtents(tile, extents);
   auto [buffer, pointer] = shared.allocate(rows * stride * bytes);
   return {buffer, pointer, element, {stride, 1}, {rows, stride}};
 }
