@@ -188,38 +188,3 @@ SmallVector<Value> CodeBuilder::transpose(SmallVector<Value> rows) {
   }
   return rows;
 }
-
-//===----------------------------------------------------------------------===//
-// Threads that share the work
-//===----------------------------------------------------------------------===//
-
-Value CodeBuilder::intrinsic(StringRef name, Type result, ValueRange operands) {
-  auto call = LLVM::CallIntrinsicOp::create(
-      *this, result ? TypeRange(result) : TypeRange(), getStringAttr(name),
-      operands, LLVM::FastmathFlagsAttr());
-  return result ? call->getResult(0) : Value();
-}
-
-void CodeBuilder::barrier() {
-  if (!traits.isShared())
-    return;
-  Value all = arith::ConstantOp::create(*this, getI32IntegerAttr(0));
-  intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", Type(), all);
-}
-
-void CodeBuilder::share(int64_t size, function_ref<void(Value)> body) {
-  loop(thread, size, traits.threads, body);
-  barrier();
-}
-
-SmallVector<Value> CodeBuilder::digits(Value number,
-                                       ArrayRef<int64_t> radices) {
-  SmallVector<Value> result(radices.size());
-  for (int64_t digit = int64_t(radices.size()) - 1; digit >= 0; --digit) {
-    Value radix = i64(radices[digit]);
-    result[digit] =
-        digit == 0 ? number : arith::RemUIOp::create(*this, number, radix);
-    number = arith::DivUIOp::create(*this, number, radix);
-  }
-  return result;
-}

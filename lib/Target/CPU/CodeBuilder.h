@@ -85,19 +85,6 @@ public:
   llvm::SmallVector<mlir::Value> loop(Int from, Int to, int64_t step,
                                       mlir::ValueRange inits, CarriedBody body);
 
-  /// Where threads share the work: calls `body` with the indices from 0 to
-  /// `size` that are this thread's, and waits for the others afterwards.
-  void share(int64_t size, llvm::function_ref<void(mlir::Value index)> body);
-  /// Waits for the threads that share the work, if there are others.
-  void barrier();
-  /// The number of this thread, once it is known.
-  void setThread(mlir::Value number) { thread = number; }
-  mlir::Value intrinsic(llvm::StringRef name, mlir::Type result,
-                        mlir::ValueRange operands = {});
-  /// The digits of `number` in a mixed radix, the last digit fastest.
-  llvm::SmallVector<mlir::Value> digits(mlir::Value number,
-                                        llvm::ArrayRef<int64_t> radices);
-
   /// Splits `size` columns into the widths of vector registers: calls `body`
   /// with a start and a width for a loop of full registers, then for the powers
   /// of two that are left.
@@ -106,7 +93,6 @@ public:
 
 private:
   LevelTraits traits;
-  mlir::Value thread;
 };
 
 /// How a type is kept in memory.

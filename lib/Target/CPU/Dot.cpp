@@ -60,8 +60,6 @@ public:
       : b(b), dot(dot), panel(panel), type(dot.c.element) {}
 
   void emit();
-  /// A block of the result per thread.
-  void emitShared();
 
 private:
   /// Consecutive columns as widths of vectors.
@@ -132,25 +130,6 @@ void ProductBuilder::emit() {
       column += width;
     rest.erase(rest.begin(), rest.begin() + count);
   }
-}
-
-void ProductBuilder::emitShared() {
-  auto blockOf = [](int64_t size, int64_t most) {
-    while (size % most != 0)
-      most /= 2;
-    return most;
-  };
-  int64_t rows = blockOf(dot.rows(), b.getTraits().rows);
-  int64_t columns = blockOf(dot.columns(), b.getTraits().columns);
-  int64_t across = dot.columns() / columns;
-  b.share(dot.rows() / rows * across, [&](Value block) {
-    SmallVector<Value> at = b.digits(block, {dot.rows() / rows, across});
-    Value column = arith::MulIOp::create(b, at[1], b.i64(columns));
-    Value row = arith::MulIOp::create(b, at[0], b.i64(rows));
-    Place right = dot.b;
-    right.offset = b.add(right.offset, b.mul(column, right.strides[1]));
-    emitBlock(right, row, rows, column, Widths(columns, 1));
-  });
 }
 
 void ProductBuilder::emitColumns(Int column, const Widths &widths) {
@@ -323,8 +302,6 @@ std::string functionName(const Dot &dot) {
 } // namespace
 
 int64_t hybrid::cpu::panelBytes(const LevelTraits &traits, int64_t depth) {
-  if (traits.isShared())
-    return 0;
   return depth * std::max(traits.columns, kMostVectors * traits.lanes) *
          int64_t(sizeof(float));
 }
@@ -372,10 +349,6 @@ func::FuncOp DotFunctions::functionFor(CodeBuilder &b, const Dot &dot) {
 }
 
 void DotFunctions::call(CodeBuilder &b, Dot dot, Value panel) {
-  if (b.getTraits().isShared()) {
-    ProductBuilder(b, dot, panel).emitShared();
-    return;
-  }
   dot = withColumnsAsRows(dot);
   func::FuncOp function = functionFor(b, dot);
   SmallVector<Value> arguments, strides;

@@ -37,8 +37,6 @@ ProgramLowering::ProgramLowering(tile::ProgramOp program,
       builder(program), b(program.getLoc(), builder, traits) {}
 
 LogicalResult ProgramLowering::run() {
-  if (b.getTraits().isShared())
-    return runShared();
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
   auto type =
       b.getFunctionType({pointer, pointer, b.getI64Type(), pointer}, {});
@@ -52,43 +50,6 @@ LogicalResult ProgramLowering::run() {
   scratch = entry->getArgument(3);
   readViews(entry->getArgument(0));
   if (failed(lowerGrid(entry->getArgument(1), entry->getArgument(2))))
-    return failure();
-  func::ReturnOp::create(b);
-  return success();
-}
-
-LogicalResult ProgramLowering::runShared() {
-  MLIRContext *context = b.getContext();
-  Type pointer = LLVM::LLVMPointerType::get(context);
-  auto function = func::FuncOp::create(b, program.getSymName(),
-                                       b.getFunctionType(pointer, {}));
-  // One parameter by value: the views, then four grid sizes.
-  int64_t gridOffset = kViewBytes * int64_t(program.getViews().size());
-  function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(),
-                      TypeAttr::get(LLVM::LLVMArrayType::get(
-                          b.getI8Type(), gridOffset + 4 * 8)));
-  function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(),
-                      b.getI64IntegerAttr(8));
-  function->setAttr(kScratchBytesAttr,
-                    b.getI64IntegerAttr(placement.getScratchBytes()));
-  constexpr unsigned kSharedSpace = 3;
-  auto shared = LLVM::GlobalOp::create(
-      b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-      LLVM::Linkage::External, (program.getSymName() + "_scratch").str(),
-      Attribute(), /*alignment=*/64, kSharedSpace);
-  Block *entry = function.addEntryBlock();
-  b.setInsertionPointToStart(entry);
-  auto special = [&](StringRef name) -> Value {
-    Value number = b.intrinsic(name, b.getI32Type());
-    return arith::ExtUIOp::create(b, b.getI64Type(), number);
-  };
-  b.setThread(special("llvm.nvvm.read.ptx.sreg.tid.x"));
-  Value task = special("llvm.nvvm.read.ptx.sreg.ctaid.x");
-  scratch = LLVM::AddrSpaceCastOp::create(b, pointer,
-                                          LLVM::AddressOfOp::create(b, shared));
-  readViews(entry->getArgument(0));
-  Value grid = b.address(entry->getArgument(0), gridOffset, b.getI8Type());
-  if (failed(lowerGrid(grid, task)))
     return failure();
   func::ReturnOp::create(b);
   return success();
@@ -195,7 +156,6 @@ LogicalResult ProgramLowering::lower(Operation *op) {
       .Case<tile::StoreScalarOp>([&](tile::StoreScalarOp store) {
         Place place = placeInView(store.getView(), store.getIndices(), {}, {});
         b.store(scalar(store.getValue()), place.addressOf(b, {}));
-        b.barrier();
         return success();
       })
       .Case<tile::LoadOp>([&](auto load) { return lowerLoad(load), success(); })

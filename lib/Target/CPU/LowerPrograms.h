@@ -35,9 +35,6 @@ private:
   };
 
   // Frame.
-  /// The kernel on a GPU: one block of threads per task, scratch in shared
-  /// memory.
-  mlir::LogicalResult runShared();
   void readViews(mlir::Value views);
   mlir::LogicalResult lowerGrid(mlir::Value grid, mlir::Value task);
   mlir::LogicalResult lowerOrdered(unsigned dim, mlir::Value grid);

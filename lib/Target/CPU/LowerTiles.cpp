@@ -192,13 +192,6 @@ void ProgramLowering::lowerPrefixSum(tile::PrefixSumOp prefix) {
       return SmallVector<Value>{sum};
     });
   };
-  if (b.getTraits().isShared()) {
-    b.share(outer * inner, [&](Value line) {
-      SmallVector<Value> at = b.digits(line, {outer, inner});
-      scan(at[0], at[1], 1);
-    });
-    return;
-  }
   b.loop(0, outer, 1, [&](Value block) {
     b.forEachVector(
         inner, [&](Int start, int64_t width) { scan(block, start, width); });
@@ -240,21 +233,6 @@ void ProgramLowering::lowerInverse(tile::UnitLowerInverseOp inverse) {
     }
   };
   Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1.0));
-  if (b.getTraits().isShared()) {
-    // A column of the inverse depends on no other column.
-    b.share(size, [&](Value column) {
-      b.loop(0, size, 1, [&](Value row) {
-        emitRow(row, column, {1});
-        Value diagonal =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row, column);
-        auto branch = scf::IfOp::create(b, diagonal, /*withElseRegion=*/false);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(branch.thenBlock()->getTerminator());
-        b.store(one, result.addressOf(b, {row, row}));
-      });
-    });
-    return;
-  }
   b.loop(0, size, 1, [&](Value row) {
     int64_t block = kVectors * lanes, full = size / block * block;
     SmallVector<int64_t> widths(kVectors, lanes);

@@ -167,8 +167,7 @@ bool Nest::runsInVectors(unsigned dim) const {
 }
 
 void Nest::orderLoops() {
-  if (!b.getTraits().isShared() && !dims.empty() &&
-      runsInVectors(dims.size() - 1))
+  if (!dims.empty() && runsInVectors(dims.size() - 1))
     vectorDim = dims.size() - 1;
   for (unsigned dim = 0; dim < dims.size(); ++dim)
     if (dim != vectorDim && !(sink == Sink::Reduce && dim == reduceDim))
@@ -207,41 +206,7 @@ void Nest::emit() {
   for (auto [id, node] : llvm::enumerate(nodes))
     if (node.level == -1 && id != target)
       evaluate(node);
-  if (b.getTraits().isShared())
-    emitShared();
-  else
-    emitLevel(0);
-}
-
-/// One element of the result per thread at a time.
-void Nest::emitShared() {
-  unsigned spread = order.size() - (sink == Sink::Reduce ? 1 : 0);
-  SmallVector<int64_t> sizes;
-  int64_t total = 1;
-  for (unsigned level = 0; level < spread; ++level) {
-    sizes.push_back(dims[order[level]].size);
-    total *= sizes.back();
-  }
-  b.share(total, [&](Value element) {
-    SmallVector<Value> index = b.digits(element, sizes);
-    Value inside;
-    for (unsigned level = 0; level < spread; ++level) {
-      Value limit = dims[order[level]].limit;
-      if (!limit)
-        continue;
-      Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                          index[level], limit);
-      inside = inside ? arith::AndIOp::create(b, inside, below) : below;
-    }
-    OpBuilder::InsertionGuard guard(b);
-    if (inside) {
-      auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
-      b.setInsertionPoint(branch.thenBlock()->getTerminator());
-    }
-    for (unsigned level = 0; level < spread; ++level)
-      enter(level, index[level], 1);
-    write(sink == Sink::Reduce ? reduceAcross(spread) : valueAs(root, 1));
-  });
+  emitLevel(0);
 }
 
 void Nest::emitLevel(int level) {

@@ -98,7 +98,6 @@ private:
   void assignLevels();
 
   void emit();
-  void emitShared();
   void emitLevel(int level);
   void emitVectorLoop(int level);
   /// Stands at an index of the loop at `level`: computes what depends on no

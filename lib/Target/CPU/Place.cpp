@@ -100,13 +100,6 @@ void hybrid::cpu::copyTransposed(CodeBuilder &b, const Place &from,
     b.store(b.load(from.element, from.addressOf(b, {row, column})),
             to.addressOf(b, {row, column}));
   };
-  if (b.getTraits().isShared()) {
-    b.share(rows * columns, [&](Value element) {
-      SmallVector<Value> at = b.digits(element, {rows, columns});
-      copyElement(at[0], at[1]);
-    });
-    return;
-  }
   auto copyElements = [&](int64_t firstRow, int64_t firstColumn) {
     b.loop(firstRow, rows, 1, [&](Value row) {
       b.loop(firstColumn, columns, 1,

@@ -115,11 +115,13 @@ private:
   operandExtents(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
   SharedTile allocateRowMajor(mlir::Type element,
                               llvm::ArrayRef<int64_t> shape);
+  /// Of warps that hold copies in `owners`, which is `layout` unless given, the
+  /// first one writes.
   void write(const Layout &layout, mlir::ValueRange registers,
-             const SharedTile &to);
+             const SharedTile &to, const Layout *owners = nullptr);
   /// The same without a look at who else accesses the buffer.
   void writeUnordered(const Layout &layout, mlir::ValueRange registers,
-                      const SharedTile &to);
+                      const SharedTile &to, const Layout *owners = nullptr);
   Values read(const SharedTile &from, const Layout &layout);
   mlir::Value constantTable(mlir::arith::ConstantOp constant);
   Values readTable(mlir::arith::ConstantOp constant, const Layout &layout);

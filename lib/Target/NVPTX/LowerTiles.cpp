@@ -151,7 +151,8 @@ KernelLowering::Values KernelLowering::acrossWarps(const Layout &layout,
     bytes *= size;
   one.extents = extents;
   one.pointer = b.address(all.pointer, b.mul(slab, b.i32(bytes)));
-  write(narrow, registers, one);
+  // Warps that differ along the dim have parts of their own.
+  write(narrow, registers, one, &layout);
   for (int64_t n = 0; n < slabs; ++n) {
     one.pointer = b.address(all.pointer, n * bytes);
     Values part = read(one, narrow);

@@ -292,18 +292,19 @@ static int64_t offsetIn(const SharedTile &tile, const Coordinates &offset) {
 }
 
 void KernelLowering::write(const Layout &layout, ValueRange registers,
-                           const SharedTile &to) {
+                           const SharedTile &to, const Layout *owners) {
   shared.writes(to.buffer);
-  writeUnordered(layout, registers, to);
+  writeUnordered(layout, registers, to, owners);
 }
 
 void KernelLowering::writeUnordered(const Layout &layout, ValueRange registers,
-                                    const SharedTile &to) {
+                                    const SharedTile &to,
+                                    const Layout *owners) {
   Values base = threadBase(layout);
   Value address = threadAddress(b, to, base);
   int64_t vector = vectorOf(layout, to);
   OpBuilder::InsertionGuard outer(b);
-  if (Value first = b.isFirstWarp(layout)) {
+  if (Value first = b.isFirstWarp(owners ? *owners : layout)) {
     auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }

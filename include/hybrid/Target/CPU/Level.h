@@ -28,11 +28,6 @@ struct LevelTraits {
   /// A register block of a product: `rows` x `columns` accumulators leave
   /// registers for the operands.
   int64_t rows, columns;
-  /// Threads that share the work of one task, with a barrier after each loop
-  /// nest; more than one on a GPU.
-  int64_t threads = 1;
-
-  bool isShared() const { return threads > 1; }
 };
 
 inline LevelTraits traitsOf(Level level) {

@@ -17,10 +17,7 @@ namespace hybrid::cpu {
 inline constexpr llvm::StringLiteral kScratchBytesAttr = "hybrid.scratch_bytes";
 
 /// Turns every `tile.program` of the module into a function of loops and
-/// returns how many there were. Where threads share the work (`traits.threads`)
-/// the function has one parameter by value, the views and then four grid sizes;
-/// the task is the number of the block and scratch is its dynamic shared
-/// memory.
+/// returns how many there were.
 mlir::FailureOr<unsigned> lowerPrograms(mlir::ModuleOp module,
                                         const LevelTraits &traits);
 
