@@ -131,6 +131,8 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
     llvm::Function *kernel = llvmModule->getFunction(made.symbol);
     kernel->setCallingConv(llvm::CallingConv::PTX_Kernel);
     kernel->addFnAttr("nvvm.maxntid", std::to_string(made.threads));
+    // All registers rather than more blocks: a spill costs more.
+    kernel->addFnAttr("nvvm.minctasm", "1");
   }
   optimize(*llvmModule, **machine);
 

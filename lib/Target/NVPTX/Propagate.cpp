@@ -44,20 +44,21 @@ LayoutPlan::LayoutPlan(tile::ProgramOp program) {
 /// Eight warps where a tile is too large for the registers of four, in which
 /// there is room for three of 64 elements per thread, or where there are many
 /// products, as in an adjoint. A softmax has less to keep and wants rows of one
-/// warp each.
+/// warp each; without products a region may keep many operands.
 void LayoutPlan::chooseWarps(tile::ProgramOp program) {
-  const int64_t kManyElements = wholeRows.empty() ? 64 * 128 : 128 * 128;
-  program.walk([&](Operation *op) {
-    for (Value result : op->getResults())
-      if (isTile(result) && !isCheap(result) &&
-          cast<RankedTensorType>(result.getType()).getNumElements() >=
-              kManyElements)
-        warps = 8;
-  });
   constexpr int64_t kManyProducts = 12;
-  int64_t products = 0;
-  program.walk([&](tile::DotOp) { ++products; });
-  if (wholeRows.empty() && products >= kManyProducts)
+  int64_t products = 0, largest = 0;
+  program.walk([&](Operation *op) {
+    products += isa<tile::DotOp>(op);
+    for (Value result : op->getResults())
+      if (isTile(result) && !isCheap(result))
+        largest = std::max(
+            largest, cast<RankedTensorType>(result.getType()).getNumElements());
+  });
+  int64_t many = products == 0       ? 32 * 128
+                 : wholeRows.empty() ? 64 * 128
+                                     : 128 * 128;
+  if (largest >= many || (wholeRows.empty() && products >= kManyProducts))
     warps = 8;
 }
 
