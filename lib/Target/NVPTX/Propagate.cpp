@@ -46,10 +46,14 @@ LayoutPlan::LayoutPlan(tile::ProgramOp program) {
 /// products, as in an adjoint. A softmax has less to keep and wants rows of one
 /// warp each; without products a region may keep many operands.
 void LayoutPlan::chooseWarps(tile::ProgramOp program) {
-  constexpr int64_t kManyProducts = 12;
+  // A triangular inverse of 64 rows is two joins of two products.
+  constexpr int64_t kManyProducts = 10, kInInverse = 4;
   int64_t products = 0, largest = 0;
   program.walk([&](Operation *op) {
-    products += isa<tile::DotOp>(op);
+    if (isa<tile::DotOp>(op))
+      ++products;
+    else if (isa<tile::UnitLowerInverseOp>(op))
+      products += kInInverse;
     for (Value result : op->getResults())
       if (isTile(result) && !isCheap(result))
         largest = std::max(
