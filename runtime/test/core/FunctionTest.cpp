@@ -112,7 +112,7 @@ TEST_F(Function, NoTokensIsACall) {
   arguments = {{"picked", &nothing.tensor},
                {"which", &none.tensor},
                {"rows", &rows.tensor}};
-  for (std::vector<int64_t> each :
+  for (const std::vector<int64_t> &each :
        {std::vector<int64_t>{}, std::vector<int64_t>{0, 0}}) {
     lengths = each;
     EXPECT_TRUE(call().ok());

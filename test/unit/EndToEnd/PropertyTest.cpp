@@ -143,7 +143,8 @@ INSTANTIATE_TEST_SUITE_P(All, Properties, testing::ValuesIn(cpu::levelsHere()),
 
 TEST_P(Properties, Causality) {
   Random random(1);
-  for (std::vector<int64_t> windows : {std::vector<int64_t>{0, 0}, {0, 9}})
+  for (const std::vector<int64_t> &windows :
+       {std::vector<int64_t>{0, 0}, {0, 9}})
     expectCausal(attentionShape(windows).text(), attentionOperands(random),
                  GetParam());
   for (const char *update : {"additive", "delta"})

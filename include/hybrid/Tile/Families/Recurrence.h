@@ -134,10 +134,10 @@ ProgramOp buildRecurrenceStep(mlir::OpBuilder &builder, mlir::Location loc,
 /// The adjoint. Chunk states are computed again from the inputs.
 /// Arguments: query, key, value, segment table, token segments, [decay],
 /// [beta], [initial], output gradient, [state gradient, in place]; gradients of
-/// query, key, value, [decay], [beta]; workspaces. The state gradient is that of
-/// the final state (read where there is a final cotangent) and becomes that of
-/// the initial one; slots of no segment keep theirs. A sliding window takes no
-/// states here.
+/// query, key, value, [decay], [beta]; workspaces. The state gradient is that
+/// of the final state (read where there is a final cotangent) and becomes that
+/// of the initial one; slots of no segment keep theirs. A sliding window takes
+/// no states here.
 ProgramOp buildRecurrenceBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                   const RecurrenceShape &shape);
 llvm::SmallVector<RecurrenceWorkspace>

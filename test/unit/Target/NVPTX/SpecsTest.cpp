@@ -24,7 +24,8 @@ namespace {
 class SpecsTest : public testing::TestWithParam<const char *> {
 protected:
   SpecsTest() {
-    static const bool registered = (registerAllHybridPasses(), registerTransformsPasses(), true);
+    static const bool registered =
+        (registerAllHybridPasses(), registerTransformsPasses(), true);
     (void)registered;
     DialectRegistry registry;
     registerAllHybridDialects(registry);
