@@ -9,6 +9,7 @@
 #include "Commands.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 
 using namespace hyb::run;
 
@@ -79,6 +80,8 @@ int main(int argc, char **argv) {
                           : text.substr(0, twice) +
                                 " is given more than once; give it once");
   }
+  // A limit on file sizes is an error of the write, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Memory of the size of the model is allocated with a status; this is for the
   // small things.
   try {
