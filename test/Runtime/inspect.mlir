@@ -40,6 +40,12 @@
 // NONE: error: cannot open {{.*}}/none: No such file or directory
 // RUN: not hybrid-run generate %t/tiny.hbx --weights=%t/run --prompt=abc --bytes=9 --context=10 2>&1 | FileCheck %s --check-prefix=CONTEXT
 // CONTEXT: error: prompt and output have 12 bytes, the context 10; give a larger --context or fewer --bytes
+// A disk without room for the next checkpoint: the old one stays, whole.
+// RUN: cp %t/run/checkpoint.safetensors %t/before
+// RUN: sh -c 'ulimit -f 20; hybrid-run train %t/tiny.hbx --text=%s --out=%t/run --length=32 --batch=4 --steps=5 -q; test $? = 1' 2>&1 | FileCheck %s --check-prefix=FULL
+// FULL: error: cannot write {{.*}}/run/checkpoint.safetensors: File too large
+// RUN: cmp %t/before %t/run/checkpoint.safetensors
+// RUN: test ! -e %t/run/.checkpoint.safetensors.partial
 // RUN: not hybrid-run train %t/tiny.hbx --out=%t/x 2>&1 | FileCheck %s --check-prefix=USAGE
 // USAGE: error: --text is required
 hybrid.model @tiny vocab(256) width(32) layers(2) tied trained(64) {
