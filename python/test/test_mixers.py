@@ -362,6 +362,25 @@ class Recurrences(unittest.TestCase):
         check_gradients(self, loss, arrays, gradients)
 
 
+class Processes(unittest.TestCase):
+    def test_a_forked_process_has_a_runtime_of_its_own(self):
+        inputs = Inputs(1, 30)
+        here = bytes(hybrid.softmax_attention(inputs.q, inputs.k, inputs.v))
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                there = hybrid.softmax_attention(inputs.q, inputs.k, inputs.v)
+                os.write(writing, bytes(there))
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with open(reading, "rb") as pipe:
+            there = pipe.read()
+        os.waitpid(child, 0)
+        self.assertEqual(there, here)
+
+
 class Refusals(unittest.TestCase):
     """Errors name what does not fit, with both values, and compile nothing."""
 

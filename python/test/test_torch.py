@@ -3,7 +3,10 @@
 """torch: gradients through autograd, and memory that is shared. Skipped where
 torch is not installed."""
 
+import concurrent.futures
 import os
+import pathlib
+import re
 import unittest
 import warnings
 
@@ -18,6 +21,7 @@ try:
 except ImportError:
     torch = None
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH, SEQ, HEADS, KV_HEADS, DIM, VALUE_DIM = 2, 21, 4, 2, 16, 8
 
 
@@ -183,6 +187,45 @@ class Autograd(unittest.TestCase):
             output_final_state=True,
         )
         self.assertTrue(torch.equal(final, self.state))
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Manual(unittest.TestCase):
+    def test_its_examples_run(self):
+        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+        mixer, model, gate = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        names = {}
+        exec(mixer, names)
+        self.assertTrue(names["mixer"].qkv.weight.grad.isfinite().all())
+        x, y = torch.randn(2, 5, 64).unbind()
+        names = {"hybrid": hybrid, "x": x, "y": y}
+        exec(gate, names)
+        expected = torch.nn.functional.silu(x) * y
+        self.assertLess((names["z"] - expected).abs().max().item(), 1e-5)
+        ids = torch.randint(0, 256, (2, 16))
+        model = model.replace('"examples/specs/demo.mlir"', repr(SPEC))
+        names = {"hybrid": hybrid, "ids": ids, "labels": ids}
+        exec(model, names)
+        self.assertEqual(tuple(names["logits"].shape), (2, 256))
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Threads(unittest.TestCase):
+    def test_many_at_once(self):
+        """Calls from several threads, some of them adjoints, one after another."""
+        inputs = [torch.randn(1, n, 2, 16, requires_grad=True) for n in range(1, 9)]
+        alone = []
+        for x in inputs:
+            alone += torch.autograd.grad(hybrid.softmax_attention(x, x, x).sum(), x)
+
+        def gradient(x):
+            x = x.detach().requires_grad_()
+            return torch.autograd.grad(hybrid.softmax_attention(x, x, x).sum(), x)[0]
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(gradient, inputs * 4))
+        for found, expected in zip(together, alone * 4):
+            self.assertTrue(torch.equal(found, expected))
 
 
 @unittest.skipIf(torch is None, "torch is not installed")

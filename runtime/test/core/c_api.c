@@ -5,9 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-/* The program of the header's essay, against the fixture model: that it
- * compiles as strict C is half of the test. */
+/* The programs of the headers' essays, against the fixture model: that they
+ * compile as strict C is half of the test. */
 
+#include <hybrid/functions.h>
 #include <hybrid/runtime.h>
 
 #include <stdio.h>
@@ -17,6 +18,44 @@ static int countToken(void *user, int32_t token) {
   (void)token;
   ++*(int *)user;
   return 0;
+}
+
+/* Floats and integers that start at a multiple of 64 bytes. */
+static char memory[64 + 256 + 64 + 64];
+
+/* Picks rows 2 and 7 of a table; 0 when they are there. */
+static int callFunction(hyb_context *context, hyb_model *model,
+                        hyb_error *error) {
+  char *begin = memory + (64 - (uintptr_t)memory % 64) % 64;
+  float *rows = (float *)(void *)begin;
+  int32_t *which = (int32_t *)(void *)(begin + 256);
+  float *picked = (float *)(void *)(begin + 320);
+  int64_t table[] = {8, 8}, tokens[] = {2}, result[] = {2, 8}, lengths[] = {2};
+  hyb_dl_tensor inputs[] = {
+      {NULL, {HYB_DL_CPU, 0}, 2, {HYB_DL_FLOAT, 32, 1}, NULL, NULL, 0},
+      {NULL, {HYB_DL_CPU, 0}, 1, {HYB_DL_INT, 32, 1}, NULL, NULL, 0},
+      {NULL, {HYB_DL_CPU, 0}, 2, {HYB_DL_FLOAT, 32, 1}, NULL, NULL, 0}};
+  hyb_argument arguments[] = {
+      {"rows", NULL}, {"which", NULL}, {"picked", NULL}};
+  hyb_argument_info info;
+  int i;
+  inputs[0].data = rows, inputs[0].shape = table;
+  inputs[1].data = which, inputs[1].shape = tokens;
+  inputs[2].data = picked, inputs[2].shape = result;
+  for (i = 0; i < 3; ++i)
+    arguments[i].tensor = &inputs[i];
+  for (i = 0; i < 64; ++i)
+    rows[i] = (float)i;
+  which[0] = 2, which[1] = 7;
+  if (hyb_call(context, "pick", arguments, 3, lengths, 1, error) ||
+      hyb_describe_argument(model, "pick", 2, lengths, 1, &info, sizeof(info),
+                            error))
+    return 1;
+  error->status = HYB_INTERNAL;
+  strcpy(error->message, "hyb_call picked other rows");
+  return !(picked[0] == 16 && picked[15] == 63 && info.is_output &&
+           info.rank == 2 && info.shape[0] == 2 && info.shape[1] == 8 &&
+           strcmp(info.name, "picked") == 0);
 }
 
 int main(int argc, char **argv) {
@@ -44,7 +83,8 @@ int main(int argc, char **argv) {
            hyb_context_create(model, NULL, &context, &error) ||
            hyb_state_create(model, &room, &state, &error) ||
            hyb_generate(context, state, 0, prompt, 3, &sampling, countToken,
-                        &tokens, &error);
+                        &tokens, &error) ||
+           callFunction(context, model, &error);
   if (failed)
     fprintf(stderr, "error: %s\n", error.message);
   hyb_state_destroy(state);
