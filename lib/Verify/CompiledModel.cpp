@@ -45,6 +45,8 @@ void Recorder::record(const hyb_launch &launch) {
                             launch.index, launch.entry, launch.kernel);
     return;
   }
+  if (choice->outputs.empty())
+    algorithms.insert(algorithmOf(launch.kernel).str());
   for (const Reference::Output &output : choice->outputs) {
     const hyb_launch_view &view = launch.views[output.view];
     auto type = cast<RankedTensorType>(output.value.getType());

@@ -12,6 +12,7 @@
 #include "hybrid/Oracle/Oracle.h"
 #include "hybrid/Verify/Verify.h"
 #include "hybrid/runtime.h"
+#include <set>
 
 namespace hybrid {
 
@@ -37,6 +38,8 @@ public:
     auto found = values.find(value);
     return found == values.end() ? nullptr : &found->second;
   }
+  /// Algorithms of which launches wrote nothing that the graph has.
+  const std::set<std::string> &withoutValue() const { return algorithms; }
   /// Not empty when the launches are not those of the reference.
   const std::string &mismatch() const { return problem; }
 
@@ -46,6 +49,7 @@ private:
   const Reference &reference;
   oracle::Call call;
   llvm::DenseMap<mlir::Value, Written> values;
+  std::set<std::string> algorithms;
   std::string problem;
 };
 

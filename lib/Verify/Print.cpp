@@ -7,6 +7,7 @@
 
 #include "hybrid/Verify/Verify.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -42,6 +43,9 @@ void hybrid::printVerifyReport(const VerifyReport &report,
          llvm::formatv("{0:e1}", row.error).str(),
          llvm::formatv("{0:e1}", row.bound).str(), row.ok() ? "ok" : "FAIL");
   }
+  if (!report.withoutValue.empty())
+    os << "\nthrough the launch after them: "
+       << llvm::join(report.withoutValue, ", ") << "\n";
   if (failures)
     os << "\n"
        << failures << " of " << report.rows.size()

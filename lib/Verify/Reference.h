@@ -18,6 +18,11 @@ namespace hybrid {
 
 struct Plan;
 
+/// The name of a kernel without what tells apart programs of one algorithm.
+inline llvm::StringRef algorithmOf(llvm::StringRef kernel) {
+  return kernel.rsplit('_').first;
+}
+
 /// Which value of the graph each launch of a spec's plan writes.
 ///
 /// The operations of the graph (as phase `fuse` leaves it) are numbered in

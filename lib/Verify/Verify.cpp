@@ -67,8 +67,7 @@ private:
 
 VerifyRow &Verifier::row(StringRef callName, int64_t layer, StringRef op,
                          StringRef kernel, double bound) {
-  // The end of a program's name tells apart programs of one algorithm.
-  kernel = kernel.rsplit('_').first;
+  kernel = algorithmOf(kernel);
   for (VerifyRow &known : report.rows)
     if (known.call == callName && known.layer == layer && known.op == op &&
         known.kernel == kernel)
@@ -255,7 +254,10 @@ llvm::Error Verifier::run() {
     return error;
   if (auto error = verifyTraining())
     return error;
-  return verifyInference();
+  if (auto error = verifyInference())
+    return error;
+  llvm::append_range(report.withoutValue, recorder.withoutValue());
+  return llvm::Error::success();
 }
 
 bool VerifyReport::ok() const {

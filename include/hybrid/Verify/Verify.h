@@ -63,6 +63,9 @@ struct VerifyReport {
   /// `code` is the level or chip whose code ran.
   std::string model, code;
   std::vector<VerifyRow> rows;
+  /// Kernels of which a launch wrote nothing that the graph has; the operation
+  /// is judged by its last launch.
+  std::vector<std::string> withoutValue;
 
   bool ok() const;
 };

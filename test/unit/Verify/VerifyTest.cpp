@@ -150,6 +150,8 @@ using Names = std::set<std::string>;
 TEST_F(VerifyTest, SoundModelsPass) {
   VerifyReport report = verify("");
   EXPECT_TRUE(report.ok());
+  // Every launch is compared.
+  EXPECT_TRUE(report.withoutValue.empty());
   Names calls;
   for (const VerifyRow &row : report.rows)
     calls.insert(row.call);
@@ -184,8 +186,10 @@ TEST_F(VerifyTest, NamesDecodeKernels) {
 
 // The cache's keys are split; the launch whose result the graph has is named.
 TEST_F(VerifyTest, NamesTheOpOfKernelsWithoutAValue) {
-  EXPECT_EQ(failures(verify("softmax_split")),
+  VerifyReport report = verify("softmax_split");
+  EXPECT_EQ(failures(report),
             (Names{"decode 1 mixer.attention softmax_combine"}));
+  EXPECT_EQ(report.withoutValue, std::vector<std::string>{"softmax_split"});
 }
 
 } // namespace
