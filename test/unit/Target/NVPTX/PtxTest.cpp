@@ -48,8 +48,11 @@ protected:
   }
 
   void check(ProgramOp program) {
-    for (StringRef chip : {"sm_80", "sm_90a"})
-      assemble(compile(program, chip), chip);
+    for (StringRef chip : {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"}) {
+      std::string ptx = compile(program, chip);
+      if (!ptx.empty())
+        assemble(ptx, chip);
+    }
   }
 };
 
@@ -67,6 +70,8 @@ TEST_F(PtxTest, DeltaRuleForward) {
   s.decay = RecurrenceDecay::PerHead;
   s.heads = 2;
   s.hasState = true;
+  // What fits the 99 KiB of sm_89 and sm_120a.
+  s.chunk = 32;
   OpBuilder b = builder();
   check(buildRecurrenceForward(b, b.getUnknownLoc(), s));
 }
