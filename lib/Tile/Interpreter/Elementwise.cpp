@@ -235,6 +235,12 @@ LogicalResult Machine::runElementwise(Operation &op) {
     set(op.getResult(0), {tile.getShape(), std::move(out)});
   };
 
+  // A true i1 is held as 1, and is -1 as a signed number.
+  if (isa<arith::ExtSIOp, arith::SIToFPOp, arith::IndexCastOp>(op) &&
+      getElementTypeOrSelf(op.getOperand(0).getType()).isInteger(1)) {
+    apply([&](size_t i) { return -in[0][i]; });
+    return success();
+  }
   StringRef name = op.getName().getStringRef();
   if (auto it = unaryTable().find(name); it != unaryTable().end()) {
     apply([&, f = it->second](size_t i) { return f(in[0][i]); });

@@ -61,6 +61,18 @@ TEST_F(KernelOpsTest, ReductionsAndBroadcasts) {
     });
 }
 
+// Whatever the verifier of a program lets through has code.
+TEST_F(KernelOpsTest, EveryElementwiseOp) {
+  for (llvm::StringRef name : elementwiseOps()) {
+    std::string text = elementwiseProgram(name);
+    SCOPED_TRACE(text);
+    ProgramOp program = parse(text);
+    ASSERT_TRUE(program);
+    HostBuffer out({2}, kNaN);
+    compare(program, {&out}, {1, 1, 1, 0, 0, 0});
+  }
+}
+
 TEST_F(KernelOpsTest, ColumnReductions) {
   for (int64_t width : {1, 5, 16, 40, 64})
     rowBlocks(37, 16, width, width, [&](KernelBuilder &k, Value x) {

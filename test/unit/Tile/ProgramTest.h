@@ -25,59 +25,81 @@
 
 namespace hybrid::tile {
 
-/// A line of a program that holds the elementwise op `name`: `%y` from `%x`
-/// (and
-/// `%z`, where it takes more), which it defines as constants in (0, 1) or small
-/// positive integers.
-inline std::string elementwiseBody(llvm::StringRef name) {
-  auto body = [&](llvm::StringRef type, const std::string &op) {
-    bool isFloat = type == "f32" || type == "f64";
-    std::string tile = "tensor<2x" + type.str() + ">";
-    std::string x = isFloat        ? "dense<[0.25, 0.75]>"
-                    : type == "i1" ? "dense<[true, false]>"
-                                   : "dense<[7, 2]>";
-    std::string z = isFloat        ? "dense<[0.5, 0.125]>"
-                    : type == "i1" ? "dense<[true, true]>"
-                                   : "dense<[3, 5]>";
-    return "  %x = arith.constant " + x + " : " + tile +
-           "\n  %z = arith.constant " + z + " : " + tile +
-           "\n  %m = arith.constant dense<[true, false]> : tensor<2xi1>\n  %y "
-           "= " +
-           op + "\n";
+/// A program that stores the elementwise op `name` of constants that it is
+/// defined for, as two f32.
+inline std::string elementwiseProgram(llvm::StringRef name) {
+  auto tile = [](llvm::StringRef type) {
+    return "tensor<2x" + type.str() + ">";
   };
-  std::string op = name.str();
-  auto cast = [&](llvm::StringRef from, llvm::StringRef to) {
-    return body(from, op + " %x : tensor<2x" + from.str() + "> to tensor<2x" +
-                          to.str() + ">");
+  auto constant = [&](llvm::StringRef value, llvm::StringRef type) {
+    return " = arith.constant dense<" + value.str() + "> : " + tile(type) +
+           "\n";
   };
-  if (name == "arith.cmpf")
-    return body("f32", op + " olt, %x, %z : tensor<2xf32>");
-  if (name == "arith.cmpi")
-    return body("i32", op + " slt, %x, %z : tensor<2xi32>");
-  if (name == "arith.select")
-    return body("f32", op + " %m, %x, %z : tensor<2xi1>, tensor<2xf32>");
-  if (name == "arith.extf")
-    return cast("f32", "f64");
-  if (name == "arith.truncf")
-    return cast("f64", "f32");
-  if (name == "arith.extsi" || name == "arith.extui")
-    return cast("i1", "i32");
-  if (name == "arith.trunci")
-    return cast("i32", "i1");
-  if (name == "arith.fptosi")
-    return cast("f32", "i32");
-  if (name == "arith.sitofp" || name == "arith.uitofp")
-    return cast("i32", "f32");
-  if (name == "arith.index_cast")
-    return "  %x = arith.constant 3 : i32\n  %y = arith.index_cast %x : i32 to "
-           "index\n";
-  if (name == "math.fma")
-    return body("f32", op + " %x, %z, %z : tensor<2xf32>");
-  bool unary = name.starts_with("math.") || name == "arith.negf";
-  bool isFloat = unary || name.ends_with("f");
-  llvm::StringRef type = isFloat ? "f32" : "i32";
-  return body(type, op + (unary ? " %x" : " %x, %z") + " : tensor<2x" +
-                        type.str() + ">");
+  // Operand and result type, and what stands behind the name.
+  llvm::StringRef from = "f32", to;
+  std::string rest;
+  auto cast = [&](llvm::StringRef a, llvm::StringRef b) {
+    from = a;
+    to = b;
+    rest = " %x : " + tile(a) + " to " + tile(b);
+  };
+  if (name == "arith.cmpf" || name == "arith.cmpi") {
+    from = name.ends_with("f") ? "f32" : "i32";
+    to = "i1";
+    rest = (name.ends_with("f") ? " olt" : " slt") +
+           std::string(", %x, %z : ") + tile(from);
+  } else if (name == "arith.select") {
+    rest = " %m, %x, %z : tensor<2xi1>, tensor<2xf32>";
+  } else if (name == "arith.extf") {
+    cast("f32", "f64");
+  } else if (name == "arith.truncf") {
+    cast("f64", "f32");
+  } else if (name == "arith.extsi" || name == "arith.extui") {
+    cast("i1", "i32");
+  } else if (name == "arith.trunci") {
+    cast("i32", "i1");
+  } else if (name == "arith.fptosi") {
+    cast("f32", "i32");
+  } else if (name == "arith.sitofp" || name == "arith.uitofp") {
+    cast("i32", "f32");
+  } else if (name == "arith.index_cast") {
+    from = to = "i32";
+    rest = " %i : index to i32\n  %y = tile.splat %s : tensor<2xi32>";
+  } else if (name == "math.fma") {
+    rest = " %x, %z, %z : tensor<2xf32>";
+  } else {
+    bool unary = name.starts_with("math.") || name == "arith.negf";
+    from = unary || name.ends_with("f") ? "f32" : "i32";
+    rest = std::string(unary ? " %x" : " %x, %z") + " : " + tile(from);
+  }
+  if (to.empty())
+    to = from;
+  bool isFloat = from == "f32" || from == "f64";
+  llvm::StringRef x = isFloat        ? "[0.25, 0.75]"
+                      : from == "i1" ? "[true, false]"
+                                     : "[7, 2]";
+  llvm::StringRef z = isFloat        ? "[0.5, 0.125]"
+                      : from == "i1" ? "[true, true]"
+                                     : "[3, 5]";
+  std::string stored = "%y", convert;
+  if (to != "f32") {
+    convert = "  %f = arith." +
+              std::string(to == "f64"  ? "truncf"
+                          : to == "i1" ? "uitofp"
+                                       : "sitofp") +
+              " %y : " + tile(to) + " to tensor<2xf32>\n";
+    stored = "%f";
+  }
+  return "tile.program @p(%out: !tile.view<2xf32>)\n    grid affine_map<()[t, "
+         "s, "
+         "l, n, c, d] -> (t)> order [parallel] {\n"
+         "  %i = arith.constant 0 : index\n  %x" +
+         constant(x, from) + "  %z" + constant(z, from) + "  %m" +
+         constant("[true, false]", "i1") +
+         (name == "arith.index_cast" ? "  %s = " : "  %y = ") + name.str() +
+         rest + "\n" + convert + "  tile.store " + stored +
+         ", %out[%i] dims [0] : tensor<2xf32>, !tile.view<2xf32>\n"
+         "  tile.return\n}\n";
 }
 
 /// A module of programs, what was reported while they ran, and random data.
