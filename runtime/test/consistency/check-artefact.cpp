@@ -282,7 +282,8 @@ void Checker::checkSplits() {
 }
 
 void Checker::checkRagged() {
-  std::vector<int64_t> lengths = {tokens, 0, 1, tokens / 3, 2, tokens - 5};
+  std::vector<int64_t> lengths = {
+      tokens, 0, 1, tokens / 3, 2, std::max<int64_t>(tokens - 5, 0)};
   Ids packed, labels;
   std::vector<hyb_segment> segments;
   Rows apart, losses;
