@@ -123,8 +123,7 @@ Result<SafetensorsView> SafetensorsView::parse(Bytes file) {
     return failure(HYB_INVALID_FILE,
                    "header length %" PRIu64
                    " at offset 0 does not fit: the file has %zu bytes and a "
-                   "header at most %" PRIu64
-                   "; is this a .safetensors file?",
+                   "header at most %" PRIu64 "; is this a .safetensors file?",
                    headerBytes, file.size, kMaxHeaderBytes);
   Bytes text = {file.data + 8, static_cast<size_t>(headerBytes)};
   if (text.size == 0 || text.data[0] != '{')

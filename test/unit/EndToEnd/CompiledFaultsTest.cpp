@@ -245,7 +245,7 @@ TEST(CompiledFaults, LIN_22_nothing_past_the_end_is_touched) {
   RecurrenceShape delta = gdn(4, 64), additive = gla(4, 64);
   delta.state = additive.state = true;
   for (const RecurrenceShape &shape : {delta, additive})
-    for (std::string text : {shape.text(), shape.gradientText()}) {
+    for (const std::string &text : {shape.text(), shape.gradientText()}) {
       CompiledFunction function(text, bestLevel());
       std::vector<Tensor> arguments =
           rounded(recurrenceArguments(shape, 256, 4));
