@@ -3,8 +3,8 @@
 
     scripts/check-cases.py
 
-Every file of a row has a test named after the case (LIN_04 or LIN04 in a name, or
-LIN-04 in the comment of a lit case), and every case that a test is named after has
+Every file of a row has a test named after the case (LIN_04 or LIN04 in a name, in
+Python too, or LIN-04 in the comment of a lit case), and every case that a test is named after has
 a row that names its file or another of the same case.
 """
 
@@ -33,6 +33,8 @@ def cases_of(path):
         # Names of tests, and the texts that name the cases of a table.
         names = re.findall(r"TEST(?:_[FP])?\(\w+,\s*(\w+)\)", text)
         names += re.findall(r'"(\w+)"', text)
+    elif path.suffix == ".py":
+        names = re.findall(r"def (test_\w+)", text)
     else:
         names = re.findall(r"(?m)^\s*//(.*)$", text)
     return {f"{family}-{number}" for name in names
@@ -53,7 +55,7 @@ def main():
                 problems.append(f"{case}: no test in {name} is named after it")
     tests = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "test/**.cpp", "test/**.mlir",
-         "runtime/test/**.cpp"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+         "runtime/test/**.cpp", "python/test/**.py"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in tests.split():
         if (ROOT / name).is_file():
             problems += [f"{case}: {name} has a test of it, but the table has no row"

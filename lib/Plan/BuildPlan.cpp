@@ -269,6 +269,9 @@ FailureOr<Plan> hybrid::buildPlan(ModuleOp module) {
     PlanKernel kernel;
     kernel.symbol = program.getSymName().str();
     kernel.name = kernel.symbol;
+    if (auto caution =
+            program->getAttrOfType<StringAttr>(tile::TileDialect::kCautionAttr))
+      kernel.caution = caution.str();
     llvm::append_range(kernel.grid, program.getGrid().getResults());
     for (unsigned dim = 0; dim < program.getGridRank(); ++dim)
       kernel.parallel.push_back(program.getOrderOf(dim) ==

@@ -125,6 +125,8 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
                       {"name", kernel.name},
                       {"grid", exprsToJSON(kernel.grid)},
                       {"parallel", std::move(parallel)}};
+  if (!kernel.caution.empty())
+    object["caution"] = kernel.caution;
   if (kernel.threads == 0) {
     object["scratch"] = kernel.scratch;
   } else {

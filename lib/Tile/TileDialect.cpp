@@ -43,6 +43,13 @@ void TileDialect::initialize() {
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
+  if (attr.getName() == kCautionAttr) {
+    if (isa<ProgramOp>(op) && isa<StringAttr>(attr.getValue()))
+      return success();
+    return op->emitOpError("'")
+           << kCautionAttr << "' is a string on a tile.program, got "
+           << attr.getValue() << " on '" << op->getName() << "'";
+  }
   if (attr.getName() != kNameAttr)
     return op->emitOpError("has an unknown attribute '")
            << attr.getName().getValue()

@@ -92,6 +92,7 @@ class ContextOptions(ctypes.Structure):
         ("launch_one_by_one", c_int32),
         ("use_stream", c_int32),
         ("stream", c_void_p),
+        ("check_finite", c_int32),
     ]
 
 
@@ -413,10 +414,11 @@ def open_artefact(path, device):
     return Handle("model", handle, owner)
 
 
-def create_context(model, stream=None, poison=False):
+def create_context(model, stream=None, poison=False, check_finite=False):
     options = ContextOptions()
     options.size = ctypes.sizeof(options)
     options.poison = 1 if poison else 0
+    options.check_finite = 1 if check_finite else 0
     if stream is not None:
         options.use_stream = 1
         options.stream = stream or None

@@ -32,8 +32,8 @@ class _Kept(collections.OrderedDict):
 class _OnDevice:
     """The functions of one artefact, opened for one device."""
 
-    def __init__(self, model, poison):
-        self._model, self._poison = model, poison
+    def __init__(self, model, checks):
+        self._model, self._checks = model, checks
         self._contexts, self._arguments = _Kept(), _Kept()
         # An object of the C API is for one thread at a time; torch runs adjoints
         # in threads of its own.
@@ -84,7 +84,7 @@ class _OnDevice:
         with self._lock:
             context = self._contexts.get_or_make(
                 stream,
-                lambda: _library.create_context(self._model, stream, self._poison),
+                lambda: _library.create_context(self._model, stream, **self._checks),
             )
             _library.library().call(
                 "hyb_call",
@@ -103,11 +103,14 @@ class Functions:
 
     `text` is MLIR, functions with `hybrid.entry` over graph operations (see
     docs/python.md); `name` is for people who look into the cache. With `poison`
-    memory that nobody wrote holds NaN, which finds faults and is slow.
+    memory that nobody wrote holds NaN, which finds faults and is slow. With
+    `check_finite` a call ends with an `Error` ("not_finite") at the first NaN or
+    infinity that a kernel is given or makes, by name; slow too. Not both.
     """
 
-    def __init__(self, text, name, poison=False):
-        self._text, self._name, self._poison = text, name, poison
+    def __init__(self, text, name, poison=False, check_finite=False):
+        self._text, self._name = text, name
+        self._checks = {"poison": poison, "check_finite": check_finite}
         self._opened = {}
         self._lock = threading.Lock()
 
@@ -117,7 +120,7 @@ class Functions:
             if key not in self._opened:
                 target = arrays.target(device)
                 model = _compiler.open_compiled(self._text, target, self._name, device)
-                self._opened[key] = _OnDevice(model, self._poison)
+                self._opened[key] = _OnDevice(model, self._checks)
             return self._opened[key]
 
     def __call__(self, entry, lengths, inputs):

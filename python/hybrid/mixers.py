@@ -59,8 +59,13 @@ class _Text:
 
 
 def _functions(text, name):
-    # HYBRID_POISON is for looking into faults: see Functions.
-    return Functions(str(text), name, poison=bool(os.environ.get("HYBRID_POISON")))
+    # Both variables are for looking into faults: see Functions.
+    return Functions(
+        str(text),
+        name,
+        poison=bool(os.environ.get("HYBRID_POISON")),
+        check_finite=bool(os.environ.get("HYBRID_CHECK_FINITE")),
+    )
 
 
 @functools.lru_cache(maxsize=None)

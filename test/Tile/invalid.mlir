@@ -35,6 +35,11 @@ func.func private @f() attributes {tile.stage = 1}
 
 // -----
 
+// expected-error @+1 {{'tile.caution' is a string on a tile.program, got "x" on 'func.func'}}
+func.func private @f() attributes {tile.caution = "x"}
+
+// -----
+
 // expected-error @+1 {{'tile.name' names ops of a tile.program; this op is outside of one}}
 func.func private @f() attributes {tile.name = "x"}
 

@@ -46,7 +46,8 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
         ->group("Model");
     command
         .add_flag("--check-finite", checkFinite,
-                  "refuse weights that hold a NaN or an infinity")
+                  "refuse weights that hold a NaN or an infinity, and stop at "
+                  "the first kernel that gives one, by name; slow")
         ->group("Model");
   }
   command
@@ -84,6 +85,7 @@ Result<Session> Session::open(const SessionOptions &options) {
   }
   hyb_context_options room;
   hyb_context_options_init(&room, sizeof(room));
+  room.check_finite = options.checkFinite;
   HYB_ASSIGN(session.context, Context::create(*session.model, room));
   if (!options.trace.empty()) {
     session.tracePath = options.trace;

@@ -99,6 +99,8 @@ struct PlanKernel {
   std::string symbol;
   /// For people, and to pick kernels by in a trace.
   std::string name;
+  /// When it makes what is not a number from numbers; empty: never.
+  std::string caution;
   /// Bytes of scratch memory a task needs, on a GPU of a block's dynamic shared
   /// memory; the target's code generation knows.
   uint64_t scratch = 0;

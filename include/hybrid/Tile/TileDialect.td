@@ -31,6 +31,9 @@ def Tile_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// The discardable attribute by which a schedule refers to an op.
     static constexpr ::llvm::StringLiteral kNameAttr = "tile.name";
+    /// On a program: when it makes what is not a number from numbers, in words
+    /// for the person whose model does that.
+    static constexpr ::llvm::StringLiteral kCautionAttr = "tile.caution";
   }];
 }
 

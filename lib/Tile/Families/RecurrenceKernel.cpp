@@ -103,6 +103,20 @@ Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name,
   firstColumn = zero;
 }
 
+ProgramOp Kernel::finish() {
+  ProgramOp program = e.finish();
+  if (shape.isDelta())
+    program->setAttr(
+        TileDialect::kCautionAttr,
+        StringAttr::get(
+            program.getContext(),
+            "a delta update multiplies what the state holds along a "
+            "key by 1 - beta times the key's squared length, so it "
+            "grows without bound where that product is above 2; "
+            "normalise the keys or lower beta"));
+  return program;
+}
+
 /// Chains c with c·S < p + n and c·S + W > p, for the worst p.
 AffineExpr Kernel::chainCount(MLIRContext *context,
                               const RecurrenceShape &shape) {

@@ -70,7 +70,7 @@ public:
          const RecurrenceShape &shape);
 
   Value next() { return e.view(nextView++); }
-  ProgramOp finish() { return e.finish(); }
+  ProgramOp finish();
 
   /// Window chains that touch the longest segment, at any first position.
   static mlir::AffineExpr chainCount(mlir::MLIRContext *context,

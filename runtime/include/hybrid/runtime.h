@@ -103,10 +103,11 @@ typedef enum hyb_status {
   HYB_UNSUPPORTED = 4,      /* newer format, or code for another machine */
   HYB_OUT_OF_RANGE = 5,     /* token id, slot, context or rollback too large */
   HYB_OUT_OF_MEMORY = 6,
-  HYB_IO = 7,        /* the operating system refused */
-  HYB_CANCELLED = 8, /* by a callback */
-  HYB_INTERNAL = 9,  /* a fault of the runtime or of the compiler */
-  HYB_DEVICE = 10    /* the GPU or its driver failed */
+  HYB_IO = 7,         /* the operating system refused */
+  HYB_CANCELLED = 8,  /* by a callback */
+  HYB_INTERNAL = 9,   /* a fault of the runtime or of the compiler */
+  HYB_DEVICE = 10,    /* the GPU or its driver failed */
+  HYB_NOT_FINITE = 11 /* a context that checks found a NaN or an infinity */
 } hyb_status;
 
 #define HYB_MESSAGE_SIZE 1024
@@ -255,6 +256,12 @@ typedef struct hyb_context_options {
    * context's own. Calls return when their work is done either way. */
   int32_t use_stream;
   void *stream;
+  /* Look at every number that a kernel reads from the caller or writes, and end
+   * the call with HYB_NOT_FINITE at the first NaN or infinity; the error names
+   * the buffer, or the layer and operation that gave it and what is known of
+   * when it does. Minus infinity is let through: it is the logarithm of a sum
+   * of nothing. Not together with `poison`. Slow. */
+  int32_t check_finite;
 } hyb_context_options;
 
 HYB_API void hyb_context_options_init(hyb_context_options *options,

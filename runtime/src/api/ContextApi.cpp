@@ -13,7 +13,7 @@
 using namespace hyb::rt;
 
 static hyb_context_options contextDefaults() {
-  return {sizeof(hyb_context_options), 0, 0, 0, nullptr};
+  return {sizeof(hyb_context_options), 0, 0, 0, nullptr, 0};
 }
 
 static hyb_sampling samplingDefaults() {

@@ -32,6 +32,8 @@ const char *hyb_status_name(hyb_status status) {
     return "cancelled";
   case HYB_INTERNAL:
     return "internal";
+  case HYB_NOT_FINITE:
+    return "not_finite";
   case HYB_DEVICE:
     return "device";
   }

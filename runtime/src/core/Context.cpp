@@ -9,6 +9,7 @@
 #include "core/Context.h"
 
 #include "core/ArenaLayout.h"
+#include "core/FiniteCheck.h"
 #include "core/State.h"
 
 #include <algorithm>
@@ -20,24 +21,19 @@ namespace {
 constexpr size_t kMaxInstances = 8;
 /// The bits of a float that is not a number.
 constexpr uint32_t kNotANumber = 0x7fc00000;
-
-/// From the first to the last element of a view.
-int64_t bytesOf(const KernelView &view, int32_t rank) {
-  int64_t last = 0;
-  for (int32_t d = 0; d < rank; ++d) {
-    if (view.sizes[d] == 0)
-      return 0;
-    last += (view.sizes[d] - 1) * view.strides[d];
-  }
-  return (last + 1) * kElementBytes;
-}
 } // namespace
 
 Result<std::unique_ptr<Context>>
 Context::create(Model &model, const hyb_context_options &options) {
+  if (options.poison && options.check_finite)
+    return failure(HYB_INVALID_ARGUMENT,
+                   "poison is %d and check_finite is %d; memory that nobody "
+                   "writes would be found, so ask for one of them",
+                   options.poison, options.check_finite);
   std::unique_ptr<Context> context(new Context());
   context->owner = &model;
   context->poison = options.poison != 0;
+  context->checksFinite = options.check_finite != 0;
   context->sharesStream = options.use_stream != 0;
   QueueOptions wanted;
   wanted.checkEachLaunch = context->poison;
@@ -139,8 +135,8 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
     HYB_TRY(runner->fill(arena.data(), arena.bytes(), kNotANumber));
   bindBuffers(bindings);
   instance->bind(std::move(bindings));
-  if (watcher)
-    return runWatched(*instance);
+  if (watcher || checksFinite)
+    return runOneByOne(*instance);
   if (!profiling && !trace)
     return runner->run(*instance, nullptr);
   LaunchTimes times;
@@ -157,34 +153,42 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
 }
 
 /// A launch is looked at when it has run, and before the next one begins.
-Status Context::runWatched(PlanInstance &instance) {
-  const PlanEntry &entry = instance.entry();
+Status Context::runOneByOne(PlanInstance &instance) {
+  const Plan &plan = owner->planTables().plan;
+  // What a workspace holds where no kernel writes is not to be found.
+  if (checksFinite)
+    HYB_TRY(runner->fill(arena.data(), arena.bytes(), 0));
   for (size_t i = 0; i < instance.launches().size(); ++i) {
-    HYB_TRY(runner->runOne(instance, i));
-    const KernelView *given = instance.launches()[i].views;
-    const PlanAlternative &chosen = instance.chosen(i);
-    std::vector<hyb_launch_view> views;
-    std::vector<HostView> copies;
-    for (size_t v = 0; v < chosen.views.size(); ++v) {
-      auto rank = static_cast<int32_t>(chosen.views[v].sizes.size());
-      HYB_ASSIGN(HostView copy, HostView::of(owner->device(), given[v].base,
-                                             bytesOf(given[v], rank)));
-      views.push_back({copy.bytes(), rank, given[v].sizes, given[v].strides});
-      copies.push_back(std::move(copy));
+    if (checksFinite) {
+      HYB_ASSIGN(LaunchViews before,
+                 LaunchViews::of(owner->device(), instance, i));
+      HYB_TRY(checkGiven(instance, plan, i, before));
     }
-    const PlanLaunch &origin = instance.origin(i);
-    const Plan &plan = owner->planTables().plan;
-    hyb_launch launch = {sizeof(hyb_launch),
-                         entry.name.c_str(),
-                         &origin - entry.launches.data(),
-                         origin.layer,
-                         origin.op.c_str(),
-                         plan.kernels[chosen.kernel].name.c_str(),
-                         views.data(),
-                         static_cast<int64_t>(views.size())};
-    watcher(watcherUser, &launch);
+    HYB_TRY(runner->runOne(instance, i));
+    HYB_ASSIGN(LaunchViews after,
+               LaunchViews::of(owner->device(), instance, i));
+    if (checksFinite)
+      HYB_TRY(checkMade(instance, plan, i, after));
+    if (watcher)
+      showLaunch(instance, i, after);
   }
   return Status();
+}
+
+void Context::showLaunch(const PlanInstance &instance, size_t launch,
+                         const LaunchViews &views) const {
+  const PlanEntry &entry = instance.entry();
+  const PlanLaunch &origin = instance.origin(launch);
+  const Plan &plan = owner->planTables().plan;
+  hyb_launch shown = {sizeof(hyb_launch),
+                      entry.name.c_str(),
+                      &origin - entry.launches.data(),
+                      origin.layer,
+                      origin.op.c_str(),
+                      plan.kernels[instance.chosen(launch).kernel].name.c_str(),
+                      views.views.data(),
+                      static_cast<int64_t>(views.views.size())};
+  watcher(watcherUser, &shown);
 }
 
 void Context::recordProfile(const PlanInstance &instance,

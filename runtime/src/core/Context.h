@@ -20,6 +20,7 @@
 namespace hyb::rt {
 
 class State;
+struct LaunchViews;
 
 class Context {
 public:
@@ -118,13 +119,16 @@ private:
                                            int64_t segments, int64_t tokens);
   Status poisonOutputs(const PlanEntry &entry, const Symbols &symbols,
                        const std::vector<void *> &addresses);
-  Status runWatched(PlanInstance &instance);
+  /// For contexts that are watched or check: waits after every launch.
+  Status runOneByOne(PlanInstance &instance);
+  void showLaunch(const PlanInstance &instance, size_t launch,
+                  const LaunchViews &views) const;
   void recordProfile(const PlanInstance &instance,
                      const std::vector<int64_t> &nanoseconds);
 
   Model *owner = nullptr;
   std::unique_ptr<Queue> runner;
-  bool poison = false;
+  bool poison = false, checksFinite = false;
   /// Calls of functions return before their work is done.
   bool sharesStream = false;
   DeviceMemory arena;

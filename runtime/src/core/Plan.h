@@ -53,6 +53,8 @@ inline constexpr size_t kMaxGridRank = 8;
 struct PlanKernel {
   std::string symbol; // in the code
   std::string name;   // for people
+  /// When it gives what is not a number from numbers; empty: never.
+  std::string caution;
   int64_t scratchBytes = 0;
   /// On an accelerator: shared memory and threads of a task.
   int64_t sharedBytes = 0, threads = 0;

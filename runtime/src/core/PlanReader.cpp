@@ -52,6 +52,9 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   PlanKernel kernel;
   HYB_ASSIGN(kernel.symbol, jsonText(value, "symbol", where));
   HYB_ASSIGN(kernel.name, jsonText(value, "name", where));
+  if (value.contains("caution")) {
+    HYB_ASSIGN(kernel.caution, jsonText(value, "caution", where));
+  }
   if (value.contains("threads")) {
     HYB_ASSIGN(kernel.threads, jsonInteger(value, "threads", where));
     HYB_ASSIGN(kernel.sharedBytes, jsonInteger(value, "shared", where));

@@ -62,24 +62,24 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %19 = arith.subi %arg12, %3 : index
     %20 = arith.divsi %19, %c64_2 : index
     %21 = arith.addi %13, %20 : index
-    %22 = tile.load %arg1[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %23 = tile.load %arg2[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %24 = tile.load %arg5[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %25 = tile.prefix_sum %24 dim 0 {reverse} : tensor<64x1xf32>
-    %26 = tile.slice %25 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %27 = tile.prefix_sum %24 dim 0 : tensor<64x1xf32>
-    %28 = math.exp %27 : tensor<64x1xf32>
+    %record.load_key = tile.load %arg1[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %record.load_value = tile.load %arg2[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %record.load_decay = tile.load %arg5[%arg12, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %22 = tile.prefix_sum %record.load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %23 = tile.slice %22 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %24 = tile.prefix_sum %record.load_decay dim 0 : tensor<64x1xf32>
+    %25 = math.exp %24 : tensor<64x1xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %29 = tile.concat %26, %cst_8 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %30 = math.exp %29 : tensor<64x1xf32>
-    %31 = tile.slice %28 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %26 = tile.concat %23, %cst_8 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %27 = math.exp %26 : tensor<64x1xf32>
+    %28 = tile.slice %25 dim 0 offset 63 size 1 : tensor<64x1xf32>
     tile.store %arg13, %arg11[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
-    %32 = tile.broadcast %30 : tensor<64x1xf32> to tensor<64x128xf32>
-    %33 = arith.mulf %32, %22 : tensor<64x128xf32>
-    %34 = tile.broadcast %31 : tensor<1x1xf32> to tensor<128x128xf32>
-    %35 = arith.mulf %34, %arg13 : tensor<128x128xf32>
-    %36 = tile.dot %33, %23, %35 {tile.name = "record.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %36 : tensor<128x128xf32>
+    %29 = tile.broadcast %27 : tensor<64x1xf32> to tensor<64x128xf32>
+    %30 = arith.mulf %29, %record.load_key : tensor<64x128xf32>
+    %31 = tile.broadcast %28 : tensor<1x1xf32> to tensor<128x128xf32>
+    %32 = arith.mulf %31, %arg13 : tensor<128x128xf32>
+    %record.next_state = tile.dot %30, %record.load_value, %32 {tile.name = "record.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %record.next_state : tensor<128x128xf32>
   }
   %cst_4 = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
   %c64_5 = arith.constant 64 : index
@@ -92,103 +92,103 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %19 = arith.subi %17, %arg12 : index
     %20 = arith.muli %19, %c64_5 : index
     %21 = arith.addi %3, %20 : index
-    %22 = tile.load %arg1[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %23 = tile.load %arg2[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %24 = tile.load %arg0[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %back.load_key = tile.load %arg1[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %back.load_value = tile.load %arg2[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %back.load_query = tile.load %arg0[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
     %cst_8 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %25 = arith.mulf %24, %cst_8 : tensor<64x128xf32>
-    %26 = tile.load %arg5[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %27 = tile.prefix_sum %26 dim 0 {reverse} : tensor<64x1xf32>
-    %28 = tile.slice %27 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %29 = tile.prefix_sum %26 dim 0 : tensor<64x1xf32>
-    %30 = math.exp %29 : tensor<64x1xf32>
+    %22 = arith.mulf %back.load_query, %cst_8 : tensor<64x128xf32>
+    %back.load_decay = tile.load %arg5[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %23 = tile.prefix_sum %back.load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %24 = tile.slice %23 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %25 = tile.prefix_sum %back.load_decay dim 0 : tensor<64x1xf32>
+    %26 = math.exp %25 : tensor<64x1xf32>
     %cst_9 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %31 = tile.concat %28, %cst_9 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %32 = math.exp %31 : tensor<64x1xf32>
-    %33 = tile.slice %30 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %34 = arith.addi %13, %19 : index
-    %35 = tile.load %arg11[%34, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
-    %36 = tile.load %arg6[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %37 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x128xf32>
-    %38 = arith.mulf %37, %22 : tensor<64x128xf32>
+    %27 = tile.concat %24, %cst_9 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %28 = math.exp %27 : tensor<64x1xf32>
+    %29 = tile.slice %26 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %30 = arith.addi %13, %19 : index
+    %back.load_state = tile.load %arg11[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+    %back.load_d_output = tile.load %arg6[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %31 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %32 = arith.mulf %31, %back.load_key : tensor<64x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %39 = tile.dot %38, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %back.d_updates = tile.dot %32, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
     %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %40 = tile.dot %23, %arg13, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %41 = tile.broadcast %33 : tensor<1x1xf32> to tensor<128x128xf32>
-    %42 = arith.mulf %41, %arg13 : tensor<128x128xf32>
+    %back.d_key_end = tile.dot %back.load_value, %arg13, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %33 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x128xf32>
+    %34 = arith.mulf %33, %arg13 : tensor<128x128xf32>
+    %35 = tile.iota dim 1 : tensor<1x64xi32>
+    %36 = tile.iota dim 0 : tensor<64x1xi32>
+    %37 = tile.broadcast %35 : tensor<1x64xi32> to tensor<64x64xi32>
+    %38 = tile.broadcast %36 : tensor<64x1xi32> to tensor<64x64xi32>
+    %39 = arith.cmpi slt, %37, %38 : tensor<64x64xi32>
+    %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %40 = tile.broadcast %back.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %41 = arith.select %39, %40, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
+    %42 = tile.prefix_sum %41 dim 0 : tensor<64x64xf32>
     %43 = tile.iota dim 1 : tensor<1x64xi32>
     %44 = tile.iota dim 0 : tensor<64x1xi32>
     %45 = tile.broadcast %43 : tensor<1x64xi32> to tensor<64x64xi32>
     %46 = tile.broadcast %44 : tensor<64x1xi32> to tensor<64x64xi32>
-    %47 = arith.cmpi slt, %45, %46 : tensor<64x64xi32>
-    %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %48 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x64xf32>
-    %49 = arith.select %47, %48, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
-    %50 = tile.prefix_sum %49 dim 0 : tensor<64x64xf32>
-    %51 = tile.iota dim 1 : tensor<1x64xi32>
-    %52 = tile.iota dim 0 : tensor<64x1xi32>
-    %53 = tile.broadcast %51 : tensor<1x64xi32> to tensor<64x64xi32>
-    %54 = tile.broadcast %52 : tensor<64x1xi32> to tensor<64x64xi32>
-    %55 = arith.cmpi sle, %53, %54 : tensor<64x64xi32>
-    %56 = math.exp %50 : tensor<64x64xf32>
+    %47 = arith.cmpi sle, %45, %46 : tensor<64x64xi32>
+    %48 = math.exp %42 : tensor<64x64xf32>
     %cst_13 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %57 = arith.select %55, %56, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
+    %49 = arith.select %47, %48, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_14 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %58 = tile.dot %25, %22, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %59 = arith.mulf %58, %57 : tensor<64x64xf32>
+    %back.query_scores = tile.dot %22, %back.load_key, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %50 = arith.mulf %back.query_scores, %49 : tensor<64x64xf32>
     %cst_15 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %60 = tile.dot %36, %23, %cst_15 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %61 = tile.dot %59, %36, %39 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_scores = tile.dot %back.load_d_output, %back.load_value, %cst_15 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %51 = tile.dot %50, %back.load_d_output, %back.d_updates {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_16 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %62 = tile.dot %36, %35, %cst_16 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %63 = tile.broadcast %30 : tensor<64x1xf32> to tensor<64x128xf32>
-    %64 = arith.mulf %63, %25 : tensor<64x128xf32>
-    %65 = tile.dot %64, %36, %42 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    %66 = arith.mulf %60, %57 : tensor<64x64xf32>
+    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_16 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %52 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %53 = arith.mulf %52, %22 : tensor<64x128xf32>
+    %back.d_state = tile.dot %53, %back.load_d_output, %34 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %54 = arith.mulf %back.d_scores, %49 : tensor<64x64xf32>
     %cst_17 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %67 = tile.dot %66, %22, %cst_17 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_query = tile.dot %54, %back.load_key, %cst_17 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_18 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %68 = tile.dot %66, %25, %cst_18 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %69 = arith.mulf %60, %59 : tensor<64x64xf32>
-    %70 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x128xf32>
-    %71 = arith.mulf %70, %40 : tensor<64x128xf32>
-    %72 = arith.addf %68, %71 : tensor<64x128xf32>
-    %73 = tile.broadcast %30 : tensor<64x1xf32> to tensor<64x128xf32>
-    %74 = arith.mulf %73, %62 : tensor<64x128xf32>
-    %75 = arith.addf %67, %74 : tensor<64x128xf32>
-    %76 = arith.mulf %25, %74 : tensor<64x128xf32>
-    %77 = arith.mulf %35, %arg13 : tensor<128x128xf32>
-    %78 = tile.reduce  sum %77 dim 1 : tensor<128x128xf32>
-    %79 = tile.broadcast %33 : tensor<1x1xf32> to tensor<128x1xf32>
-    %80 = arith.mulf %79, %78 : tensor<128x1xf32>
-    %81 = arith.mulf %22, %71 : tensor<64x128xf32>
-    %82 = tile.reduce  sum %81 dim 1 : tensor<64x128xf32>
-    %83 = tile.reshape %82 : tensor<64x1xf32> to tensor<1x64xf32>
-    %84 = tile.prefix_sum %69 dim 0 {reverse} : tensor<64x64xf32>
-    %85 = tile.broadcast %83 : tensor<1x64xf32> to tensor<64x64xf32>
-    %86 = arith.addf %84, %85 : tensor<64x64xf32>
-    %87 = tile.iota dim 1 : tensor<1x64xi32>
-    %88 = tile.iota dim 0 : tensor<64x1xi32>
-    %89 = tile.broadcast %87 : tensor<1x64xi32> to tensor<64x64xi32>
-    %90 = tile.broadcast %88 : tensor<64x1xi32> to tensor<64x64xi32>
-    %91 = arith.cmpi slt, %89, %90 : tensor<64x64xi32>
+    %back.d_key = tile.dot %54, %22, %cst_18 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %55 = arith.mulf %back.d_scores, %50 : tensor<64x64xf32>
+    %56 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %57 = arith.mulf %56, %back.d_key_end : tensor<64x128xf32>
+    %58 = arith.addf %back.d_key, %57 : tensor<64x128xf32>
+    %59 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %60 = arith.mulf %59, %back.d_query_start : tensor<64x128xf32>
+    %61 = arith.addf %back.d_query, %60 : tensor<64x128xf32>
+    %62 = arith.mulf %22, %60 : tensor<64x128xf32>
+    %63 = arith.mulf %back.load_state, %arg13 : tensor<128x128xf32>
+    %64 = tile.reduce sum %63 dim 1 : tensor<128x128xf32>
+    %65 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x1xf32>
+    %66 = arith.mulf %65, %64 : tensor<128x1xf32>
+    %67 = arith.mulf %back.load_key, %57 : tensor<64x128xf32>
+    %68 = tile.reduce sum %67 dim 1 : tensor<64x128xf32>
+    %69 = tile.reshape %68 : tensor<64x1xf32> to tensor<1x64xf32>
+    %70 = tile.prefix_sum %55 dim 0 {reverse} : tensor<64x64xf32>
+    %71 = tile.broadcast %69 : tensor<1x64xf32> to tensor<64x64xf32>
+    %72 = arith.addf %70, %71 : tensor<64x64xf32>
+    %73 = tile.iota dim 1 : tensor<1x64xi32>
+    %74 = tile.iota dim 0 : tensor<64x1xi32>
+    %75 = tile.broadcast %73 : tensor<1x64xi32> to tensor<64x64xi32>
+    %76 = tile.broadcast %74 : tensor<64x1xi32> to tensor<64x64xi32>
+    %77 = arith.cmpi slt, %75, %76 : tensor<64x64xi32>
     %cst_19 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %92 = arith.select %91, %86, %cst_19 : tensor<64x64xi1>, tensor<64x64xf32>
-    %93 = tile.reduce  sum %92 dim 1 : tensor<64x64xf32>
-    %94 = tile.reduce  sum %76 dim 1 : tensor<64x128xf32>
-    %95 = tile.prefix_sum %94 dim 0 {reverse} : tensor<64x1xf32>
-    %96 = arith.addf %93, %95 : tensor<64x1xf32>
-    %97 = tile.reduce  sum %80 dim 0 : tensor<128x1xf32>
-    %98 = tile.broadcast %97 : tensor<1x1xf32> to tensor<64x1xf32>
-    %99 = arith.addf %96, %98 : tensor<64x1xf32>
+    %78 = arith.select %77, %72, %cst_19 : tensor<64x64xi1>, tensor<64x64xf32>
+    %79 = tile.reduce sum %78 dim 1 : tensor<64x64xf32>
+    %80 = tile.reduce sum %62 dim 1 : tensor<64x128xf32>
+    %81 = tile.prefix_sum %80 dim 0 {reverse} : tensor<64x1xf32>
+    %82 = arith.addf %79, %81 : tensor<64x1xf32>
+    %83 = tile.reduce sum %66 dim 0 : tensor<128x1xf32>
+    %84 = tile.broadcast %83 : tensor<1x1xf32> to tensor<64x1xf32>
+    %85 = arith.addf %82, %84 : tensor<64x1xf32>
     %cst_20 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %100 = arith.mulf %75, %cst_20 : tensor<64x128xf32>
-    tile.store %100, %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %72, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %61, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %99, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
-    scf.yield %65 : tensor<128x128xf32>
+    %86 = arith.mulf %61, %cst_20 : tensor<64x128xf32>
+    tile.store %86, %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %58, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %51, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %85, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
+    scf.yield %back.d_state : tensor<128x128xf32>
   }
   tile.return
 }

@@ -53,52 +53,52 @@ tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 12
   %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
   %c64 = arith.constant 64 : index
   %10 = scf.for %arg7 = %3 to %5 step %c64 iter_args(%arg8 = %cst) -> (tensor<128x128xf32>) {
-    %11 = tile.load %arg1[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %12 = tile.load %arg2[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %13 = tile.load %arg0[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_key = tile.load %arg1[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_value = tile.load %arg2[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_query = tile.load %arg0[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
     %cst_1 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %14 = arith.mulf %13, %cst_1 : tensor<64x128xf32>
-    %15 = tile.load %arg5[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %16 = tile.prefix_sum %15 dim 0 {reverse} : tensor<64x1xf32>
-    %17 = tile.slice %16 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %18 = tile.prefix_sum %15 dim 0 : tensor<64x1xf32>
-    %19 = math.exp %18 : tensor<64x1xf32>
+    %11 = arith.mulf %load_query, %cst_1 : tensor<64x128xf32>
+    %load_decay = tile.load %arg5[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %12 = tile.prefix_sum %load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %13 = tile.slice %12 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %14 = tile.prefix_sum %load_decay dim 0 : tensor<64x1xf32>
+    %15 = math.exp %14 : tensor<64x1xf32>
     %cst_2 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %20 = tile.concat %17, %cst_2 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %21 = math.exp %20 : tensor<64x1xf32>
-    %22 = tile.slice %19 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %23 = tile.iota dim 1 : tensor<1x64xi32>
-    %24 = tile.iota dim 0 : tensor<64x1xi32>
-    %25 = tile.broadcast %23 : tensor<1x64xi32> to tensor<64x64xi32>
-    %26 = tile.broadcast %24 : tensor<64x1xi32> to tensor<64x64xi32>
-    %27 = arith.cmpi slt, %25, %26 : tensor<64x64xi32>
+    %16 = tile.concat %13, %cst_2 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %17 = math.exp %16 : tensor<64x1xf32>
+    %18 = tile.slice %15 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %19 = tile.iota dim 1 : tensor<1x64xi32>
+    %20 = tile.iota dim 0 : tensor<64x1xi32>
+    %21 = tile.broadcast %19 : tensor<1x64xi32> to tensor<64x64xi32>
+    %22 = tile.broadcast %20 : tensor<64x1xi32> to tensor<64x64xi32>
+    %23 = arith.cmpi slt, %21, %22 : tensor<64x64xi32>
     %cst_3 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %28 = tile.broadcast %15 : tensor<64x1xf32> to tensor<64x64xf32>
-    %29 = arith.select %27, %28, %cst_3 : tensor<64x64xi1>, tensor<64x64xf32>
-    %30 = tile.prefix_sum %29 dim 0 : tensor<64x64xf32>
-    %31 = tile.iota dim 1 : tensor<1x64xi32>
-    %32 = tile.iota dim 0 : tensor<64x1xi32>
-    %33 = tile.broadcast %31 : tensor<1x64xi32> to tensor<64x64xi32>
-    %34 = tile.broadcast %32 : tensor<64x1xi32> to tensor<64x64xi32>
-    %35 = arith.cmpi sle, %33, %34 : tensor<64x64xi32>
-    %36 = math.exp %30 : tensor<64x64xf32>
+    %24 = tile.broadcast %load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %25 = arith.select %23, %24, %cst_3 : tensor<64x64xi1>, tensor<64x64xf32>
+    %26 = tile.prefix_sum %25 dim 0 : tensor<64x64xf32>
+    %27 = tile.iota dim 1 : tensor<1x64xi32>
+    %28 = tile.iota dim 0 : tensor<64x1xi32>
+    %29 = tile.broadcast %27 : tensor<1x64xi32> to tensor<64x64xi32>
+    %30 = tile.broadcast %28 : tensor<64x1xi32> to tensor<64x64xi32>
+    %31 = arith.cmpi sle, %29, %30 : tensor<64x64xi32>
+    %32 = math.exp %26 : tensor<64x64xf32>
     %cst_4 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %37 = arith.select %35, %36, %cst_4 : tensor<64x64xi1>, tensor<64x64xf32>
+    %33 = arith.select %31, %32, %cst_4 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_5 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %38 = tile.dot %14, %11, %cst_5 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %39 = arith.mulf %38, %37 : tensor<64x64xf32>
-    %40 = tile.broadcast %19 : tensor<64x1xf32> to tensor<64x128xf32>
-    %41 = arith.mulf %40, %14 : tensor<64x128xf32>
+    %query_scores = tile.dot %11, %load_key, %cst_5 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %34 = arith.mulf %query_scores, %33 : tensor<64x64xf32>
+    %35 = tile.broadcast %15 : tensor<64x1xf32> to tensor<64x128xf32>
+    %36 = arith.mulf %35, %11 : tensor<64x128xf32>
     %cst_6 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %42 = tile.dot %41, %arg8, %cst_6 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %43 = tile.dot %39, %12, %42 {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    tile.store %43, %arg6[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    %44 = tile.broadcast %21 : tensor<64x1xf32> to tensor<64x128xf32>
-    %45 = arith.mulf %44, %11 : tensor<64x128xf32>
-    %46 = tile.broadcast %22 : tensor<1x1xf32> to tensor<128x128xf32>
-    %47 = arith.mulf %46, %arg8 : tensor<128x128xf32>
-    %48 = tile.dot %45, %12, %47 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %48 : tensor<128x128xf32>
+    %read_state = tile.dot %36, %arg8, %cst_6 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %outputs = tile.dot %34, %load_value, %read_state {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    tile.store %outputs, %arg6[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %37 = tile.broadcast %17 : tensor<64x1xf32> to tensor<64x128xf32>
+    %38 = arith.mulf %37, %load_key : tensor<64x128xf32>
+    %39 = tile.broadcast %18 : tensor<1x1xf32> to tensor<128x128xf32>
+    %40 = arith.mulf %39, %arg8 : tensor<128x128xf32>
+    %next_state = tile.dot %38, %load_value, %40 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %next_state : tensor<128x128xf32>
   }
   tile.return
 }

@@ -53,66 +53,66 @@ tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 12
   %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
   %c16 = arith.constant 16 : index
   %10 = scf.for %arg7 = %3 to %5 step %c16 iter_args(%arg8 = %cst) -> (tensor<128x128xf32>) {
-    %11 = tile.load %arg1[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
-    %12 = tile.load %arg2[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
-    %13 = tile.load %arg0[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %load_key = tile.load %arg1[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %load_value = tile.load %arg2[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %load_query = tile.load %arg0[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
     %cst_1 = arith.constant dense<0.0883883461> : tensor<16x128xf32>
-    %14 = arith.mulf %13, %cst_1 : tensor<16x128xf32>
-    %15 = tile.load %arg5[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
-    %16 = tile.prefix_sum %15 dim 0 {reverse} : tensor<16x128xf32>
-    %17 = tile.slice %16 dim 0 offset 1 size 15 : tensor<16x128xf32>
-    %18 = tile.prefix_sum %15 dim 0 : tensor<16x128xf32>
-    %19 = math.exp %18 : tensor<16x128xf32>
+    %11 = arith.mulf %load_query, %cst_1 : tensor<16x128xf32>
+    %load_decay = tile.load %arg5[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
+    %12 = tile.prefix_sum %load_decay dim 0 {reverse} : tensor<16x128xf32>
+    %13 = tile.slice %12 dim 0 offset 1 size 15 : tensor<16x128xf32>
+    %14 = tile.prefix_sum %load_decay dim 0 : tensor<16x128xf32>
+    %15 = math.exp %14 : tensor<16x128xf32>
     %cst_2 = arith.constant dense<0.000000e+00> : tensor<1x128xf32>
-    %20 = tile.concat %17, %cst_2 dim 0 : tensor<15x128xf32>, tensor<1x128xf32>
-    %21 = math.exp %20 : tensor<16x128xf32>
-    %22 = tile.slice %19 dim 0 offset 15 size 1 : tensor<16x128xf32>
-    %23 = tile.reshape %22 : tensor<1x128xf32> to tensor<128x1xf32>
+    %16 = tile.concat %13, %cst_2 dim 0 : tensor<15x128xf32>, tensor<1x128xf32>
+    %17 = math.exp %16 : tensor<16x128xf32>
+    %18 = tile.slice %15 dim 0 offset 15 size 1 : tensor<16x128xf32>
+    %19 = tile.reshape %18 : tensor<1x128xf32> to tensor<128x1xf32>
     %cst_3 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
     %cst_4 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
     %c0_5 = arith.constant 0 : index
     %c16_6 = arith.constant 16 : index
     %c1_7 = arith.constant 1 : index
-    %24:2 = scf.for %arg9 = %c0_5 to %c16_6 step %c1_7 iter_args(%arg10 = %cst_4, %arg11 = %cst_3) -> (tensor<16x128xf32>, tensor<16x16xf32>) {
-      %32 = arith.addi %arg7, %arg9 : index
-      %33 = tile.load %arg5[%32, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
-      %34 = math.exp %33 : tensor<1x128xf32>
-      %35 = tile.broadcast %34 : tensor<1x128xf32> to tensor<16x128xf32>
-      %36 = arith.mulf %arg10, %35 : tensor<16x128xf32>
-      %37 = tile.iota dim 0 : tensor<16x1xi32>
-      %38 = arith.index_cast %arg9 : index to i32
-      %39 = tile.splat %38 : tensor<16x1xi32>
-      %40 = arith.cmpi eq, %37, %39 : tensor<16x1xi32>
+    %20:2 = scf.for %arg9 = %c0_5 to %c16_6 step %c1_7 iter_args(%arg10 = %cst_4, %arg11 = %cst_3) -> (tensor<16x128xf32>, tensor<16x16xf32>) {
+      %25 = arith.addi %arg7, %arg9 : index
+      %26 = tile.load %arg5[%25, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+      %27 = math.exp %26 : tensor<1x128xf32>
+      %28 = tile.broadcast %27 : tensor<1x128xf32> to tensor<16x128xf32>
+      %29 = arith.mulf %arg10, %28 : tensor<16x128xf32>
+      %30 = tile.iota dim 0 : tensor<16x1xi32>
+      %31 = arith.index_cast %arg9 : index to i32
+      %32 = tile.splat %31 : tensor<16x1xi32>
+      %33 = arith.cmpi eq, %30, %32 : tensor<16x1xi32>
       %cst_9 = arith.constant dense<1.000000e+00> : tensor<16x128xf32>
-      %41 = tile.broadcast %40 : tensor<16x1xi1> to tensor<16x128xi1>
-      %42 = arith.select %41, %cst_9, %36 : tensor<16x128xi1>, tensor<16x128xf32>
+      %34 = tile.broadcast %33 : tensor<16x1xi1> to tensor<16x128xi1>
+      %35 = arith.select %34, %cst_9, %29 : tensor<16x128xi1>, tensor<16x128xf32>
       %cst_10 = arith.constant dense<1.000000e+00> : tensor<16x128xf32>
-      %43 = tile.broadcast %40 : tensor<16x1xi1> to tensor<16x128xi1>
-      %44 = arith.select %43, %cst_10, %36 : tensor<16x128xi1>, tensor<16x128xf32>
-      %45 = arith.mulf %44, %11 : tensor<16x128xf32>
-      %46 = arith.addi %arg7, %arg9 : index
-      %47 = tile.load %arg0[%46, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+      %36 = tile.broadcast %33 : tensor<16x1xi1> to tensor<16x128xi1>
+      %37 = arith.select %36, %cst_10, %29 : tensor<16x128xi1>, tensor<16x128xf32>
+      %38 = arith.mulf %37, %load_key : tensor<16x128xf32>
+      %39 = arith.addi %arg7, %arg9 : index
+      %40 = tile.load %arg0[%39, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
       %cst_11 = arith.constant dense<0.0883883461> : tensor<1x128xf32>
-      %48 = arith.mulf %47, %cst_11 : tensor<1x128xf32>
-      %49 = tile.broadcast %48 : tensor<1x128xf32> to tensor<16x128xf32>
-      %50 = arith.mulf %45, %49 : tensor<16x128xf32>
-      %51 = tile.reduce  sum %50 dim 1 : tensor<16x128xf32>
-      %52 = tile.reshape %51 : tensor<16x1xf32> to tensor<1x16xf32>
-      %53 = tile.broadcast %40 : tensor<16x1xi1> to tensor<16x16xi1>
-      %54 = tile.broadcast %52 : tensor<1x16xf32> to tensor<16x16xf32>
-      %55 = arith.select %53, %54, %arg11 : tensor<16x16xi1>, tensor<16x16xf32>
-      scf.yield %42, %55 : tensor<16x128xf32>, tensor<16x16xf32>
+      %41 = arith.mulf %40, %cst_11 : tensor<1x128xf32>
+      %42 = tile.broadcast %41 : tensor<1x128xf32> to tensor<16x128xf32>
+      %43 = arith.mulf %38, %42 : tensor<16x128xf32>
+      %44 = tile.reduce sum %43 dim 1 : tensor<16x128xf32>
+      %45 = tile.reshape %44 : tensor<16x1xf32> to tensor<1x16xf32>
+      %46 = tile.broadcast %33 : tensor<16x1xi1> to tensor<16x16xi1>
+      %47 = tile.broadcast %45 : tensor<1x16xf32> to tensor<16x16xf32>
+      %48 = arith.select %46, %47, %arg11 : tensor<16x16xi1>, tensor<16x16xf32>
+      scf.yield %35, %48 : tensor<16x128xf32>, tensor<16x16xf32>
     } {tile.name = "score_rows"}
-    %25 = arith.mulf %19, %14 : tensor<16x128xf32>
+    %21 = arith.mulf %15, %11 : tensor<16x128xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %26 = tile.dot %25, %arg8, %cst_8 {tile.name = "read_state"} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
-    %27 = tile.dot %24#1, %12, %26 {tile.name = "outputs"} : tensor<16x16xf32>, tensor<16x128xf32> -> tensor<16x128xf32>
-    tile.store %27, %arg6[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    %28 = arith.mulf %21, %11 : tensor<16x128xf32>
-    %29 = tile.broadcast %23 : tensor<128x1xf32> to tensor<128x128xf32>
-    %30 = arith.mulf %29, %arg8 : tensor<128x128xf32>
-    %31 = tile.dot %28, %12, %30 {tile.name = "next_state", transpose_a} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<128x128xf32>
-    scf.yield %31 : tensor<128x128xf32>
+    %read_state = tile.dot %21, %arg8, %cst_8 {tile.name = "read_state"} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
+    %outputs = tile.dot %20#1, %load_value, %read_state {tile.name = "outputs"} : tensor<16x16xf32>, tensor<16x128xf32> -> tensor<16x128xf32>
+    tile.store %outputs, %arg6[%arg7, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %22 = arith.mulf %17, %load_key : tensor<16x128xf32>
+    %23 = tile.broadcast %19 : tensor<128x1xf32> to tensor<128x128xf32>
+    %24 = arith.mulf %23, %arg8 : tensor<128x128xf32>
+    %next_state = tile.dot %22, %load_value, %24 {tile.name = "next_state", transpose_a} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<128x128xf32>
+    scf.yield %next_state : tensor<128x128xf32>
   }
   tile.return
 }

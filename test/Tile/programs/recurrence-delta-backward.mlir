@@ -34,7 +34,7 @@ func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %
   return %r#0, %r#1, %r#2, %r#3, %r#4 : !x, !x, !x, !g, !b
 }
 
-tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg9: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg10: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg11: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg12: !tile.view<?x2xf32, strides = [?, 1]>, %arg13: !tile.view<?x2x128x128xf32>, %arg14: !tile.view<?x2x64x64xf32>, %arg15: !tile.view<?x2x64x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg9: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg10: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg11: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg12: !tile.view<?x2xf32, strides = [?, 1]>, %arg13: !tile.view<?x2x128x128xf32>, %arg14: !tile.view<?x2x64x64xf32>, %arg15: !tile.view<?x2x64x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] attributes {tile.caution = "a delta update multiplies what the state holds along a key by 1 - beta times the key's squared length, so it grows without bound where that product is above 2; normalise the keys or lower beta"} {
   %c0 = arith.constant 0 : index
   %0 = tile.id 1
   %1 = tile.id 0
@@ -63,59 +63,59 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %19 = arith.subi %arg16, %3 : index
     %20 = arith.divsi %19, %c64_2 : index
     %21 = arith.addi %13, %20 : index
-    %22 = tile.load %arg1[%arg16, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %23 = tile.load %arg2[%arg16, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %24 = tile.load %arg6[%arg16, %0] dims [0, 1] limit(%5) {tile.name = "record.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %25 = tile.load %arg5[%arg16, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %26 = tile.prefix_sum %25 dim 0 {reverse} : tensor<64x1xf32>
-    %27 = tile.slice %26 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %28 = tile.prefix_sum %25 dim 0 : tensor<64x1xf32>
-    %29 = math.exp %28 : tensor<64x1xf32>
+    %record.load_key = tile.load %arg1[%arg16, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %record.load_value = tile.load %arg2[%arg16, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %record.load_beta = tile.load %arg6[%arg16, %0] dims [0, 1] limit(%5) {tile.name = "record.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %record.load_decay = tile.load %arg5[%arg16, %0, %c0] dims [0, 2] limit(%5) {tile.name = "record.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %22 = tile.prefix_sum %record.load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %23 = tile.slice %22 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %24 = tile.prefix_sum %record.load_decay dim 0 : tensor<64x1xf32>
+    %25 = math.exp %24 : tensor<64x1xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %30 = tile.concat %27, %cst_8 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %31 = math.exp %30 : tensor<64x1xf32>
-    %32 = tile.slice %29 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %26 = tile.concat %23, %cst_8 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %27 = math.exp %26 : tensor<64x1xf32>
+    %28 = tile.slice %25 dim 0 offset 63 size 1 : tensor<64x1xf32>
     tile.store %arg17, %arg13[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
-    %33 = tile.iota dim 1 : tensor<1x64xi32>
-    %34 = tile.iota dim 0 : tensor<64x1xi32>
-    %35 = tile.broadcast %33 : tensor<1x64xi32> to tensor<64x64xi32>
-    %36 = tile.broadcast %34 : tensor<64x1xi32> to tensor<64x64xi32>
-    %37 = arith.cmpi slt, %35, %36 : tensor<64x64xi32>
+    %29 = tile.iota dim 1 : tensor<1x64xi32>
+    %30 = tile.iota dim 0 : tensor<64x1xi32>
+    %31 = tile.broadcast %29 : tensor<1x64xi32> to tensor<64x64xi32>
+    %32 = tile.broadcast %30 : tensor<64x1xi32> to tensor<64x64xi32>
+    %33 = arith.cmpi slt, %31, %32 : tensor<64x64xi32>
     %cst_9 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %38 = tile.broadcast %25 : tensor<64x1xf32> to tensor<64x64xf32>
-    %39 = arith.select %37, %38, %cst_9 : tensor<64x64xi1>, tensor<64x64xf32>
-    %40 = tile.prefix_sum %39 dim 0 : tensor<64x64xf32>
-    %41 = tile.iota dim 1 : tensor<1x64xi32>
-    %42 = tile.iota dim 0 : tensor<64x1xi32>
-    %43 = tile.broadcast %41 : tensor<1x64xi32> to tensor<64x64xi32>
-    %44 = tile.broadcast %42 : tensor<64x1xi32> to tensor<64x64xi32>
-    %45 = arith.cmpi sle, %43, %44 : tensor<64x64xi32>
-    %46 = math.exp %40 : tensor<64x64xf32>
+    %34 = tile.broadcast %record.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %35 = arith.select %33, %34, %cst_9 : tensor<64x64xi1>, tensor<64x64xf32>
+    %36 = tile.prefix_sum %35 dim 0 : tensor<64x64xf32>
+    %37 = tile.iota dim 1 : tensor<1x64xi32>
+    %38 = tile.iota dim 0 : tensor<64x1xi32>
+    %39 = tile.broadcast %37 : tensor<1x64xi32> to tensor<64x64xi32>
+    %40 = tile.broadcast %38 : tensor<64x1xi32> to tensor<64x64xi32>
+    %41 = arith.cmpi sle, %39, %40 : tensor<64x64xi32>
+    %42 = math.exp %36 : tensor<64x64xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %47 = arith.select %45, %46, %cst_10 : tensor<64x64xi1>, tensor<64x64xf32>
+    %43 = arith.select %41, %42, %cst_10 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %48 = tile.dot %22, %22, %cst_11 {tile.name = "record.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %49 = arith.mulf %48, %47 : tensor<64x64xf32>
-    %50 = tile.broadcast %24 : tensor<64x1xf32> to tensor<64x64xf32>
-    %51 = arith.mulf %50, %49 : tensor<64x64xf32>
-    %52 = tile.unit_lower_inverse %51 {tile.name = "record.inverse"} : tensor<64x64xf32>
-    %53 = tile.broadcast %29 : tensor<64x1xf32> to tensor<64x128xf32>
-    %54 = arith.mulf %53, %22 : tensor<64x128xf32>
+    %record.key_scores = tile.dot %record.load_key, %record.load_key, %cst_11 {tile.name = "record.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %44 = arith.mulf %record.key_scores, %43 : tensor<64x64xf32>
+    %45 = tile.broadcast %record.load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %46 = arith.mulf %45, %44 : tensor<64x64xf32>
+    %record.inverse = tile.unit_lower_inverse %46 {tile.name = "record.inverse"} : tensor<64x64xf32>
+    %47 = tile.broadcast %25 : tensor<64x1xf32> to tensor<64x128xf32>
+    %48 = arith.mulf %47, %record.load_key : tensor<64x128xf32>
     %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %55 = tile.dot %54, %arg17, %cst_12 {tile.name = "record.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %56 = arith.subf %23, %55 : tensor<64x128xf32>
-    %57 = tile.broadcast %24 : tensor<64x1xf32> to tensor<64x128xf32>
-    %58 = arith.mulf %57, %56 : tensor<64x128xf32>
+    %record.predict = tile.dot %48, %arg17, %cst_12 {tile.name = "record.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %49 = arith.subf %record.load_value, %record.predict : tensor<64x128xf32>
+    %50 = tile.broadcast %record.load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %51 = arith.mulf %50, %49 : tensor<64x128xf32>
     %cst_13 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %59 = tile.dot %52, %58, %cst_13 {tile.name = "record.updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    tile.store %52, %arg14[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_inverse"} : tensor<64x64xf32>, !tile.view<?x2x64x64xf32>
-    tile.store %59, %arg15[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_updates"} : tensor<64x128xf32>, !tile.view<?x2x64x128xf32>
-    %60 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %61 = arith.mulf %60, %22 : tensor<64x128xf32>
-    %62 = tile.broadcast %32 : tensor<1x1xf32> to tensor<128x128xf32>
-    %63 = arith.mulf %62, %arg17 : tensor<128x128xf32>
-    %64 = tile.dot %61, %59, %63 {tile.name = "record.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %64 : tensor<128x128xf32>
+    %record.updates = tile.dot %record.inverse, %51, %cst_13 {tile.name = "record.updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    tile.store %record.inverse, %arg14[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_inverse"} : tensor<64x64xf32>, !tile.view<?x2x64x64xf32>
+    tile.store %record.updates, %arg15[%21, %0, %c0, %c0] dims [2, 3] {tile.name = "record.keep_updates"} : tensor<64x128xf32>, !tile.view<?x2x64x128xf32>
+    %52 = tile.broadcast %27 : tensor<64x1xf32> to tensor<64x128xf32>
+    %53 = arith.mulf %52, %record.load_key : tensor<64x128xf32>
+    %54 = tile.broadcast %28 : tensor<1x1xf32> to tensor<128x128xf32>
+    %55 = arith.mulf %54, %arg17 : tensor<128x128xf32>
+    %record.next_state = tile.dot %53, %record.updates, %55 {tile.name = "record.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %record.next_state : tensor<128x128xf32>
   }
   %cst_4 = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
   %c64_5 = arith.constant 64 : index
@@ -128,153 +128,153 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %19 = arith.subi %17, %arg16 : index
     %20 = arith.muli %19, %c64_5 : index
     %21 = arith.addi %3, %20 : index
-    %22 = tile.load %arg1[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %23 = tile.load %arg2[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %24 = tile.load %arg0[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %back.load_key = tile.load %arg1[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %back.load_value = tile.load %arg2[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %back.load_query = tile.load %arg0[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
     %cst_8 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %25 = arith.mulf %24, %cst_8 : tensor<64x128xf32>
-    %26 = tile.load %arg6[%21, %0] dims [0, 1] limit(%5) {tile.name = "back.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %27 = tile.load %arg5[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %28 = tile.prefix_sum %27 dim 0 {reverse} : tensor<64x1xf32>
-    %29 = tile.slice %28 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %30 = tile.prefix_sum %27 dim 0 : tensor<64x1xf32>
-    %31 = math.exp %30 : tensor<64x1xf32>
+    %22 = arith.mulf %back.load_query, %cst_8 : tensor<64x128xf32>
+    %back.load_beta = tile.load %arg6[%21, %0] dims [0, 1] limit(%5) {tile.name = "back.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %back.load_decay = tile.load %arg5[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %23 = tile.prefix_sum %back.load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %24 = tile.slice %23 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %25 = tile.prefix_sum %back.load_decay dim 0 : tensor<64x1xf32>
+    %26 = math.exp %25 : tensor<64x1xf32>
     %cst_9 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %32 = tile.concat %29, %cst_9 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %33 = math.exp %32 : tensor<64x1xf32>
-    %34 = tile.slice %31 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %35 = arith.addi %13, %19 : index
-    %36 = tile.load %arg13[%35, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
-    %37 = tile.load %arg14[%35, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_inverse"} : !tile.view<?x2x64x64xf32> -> tensor<64x64xf32>
-    %38 = tile.load %arg15[%35, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_updates"} : !tile.view<?x2x64x128xf32> -> tensor<64x128xf32>
-    %39 = tile.load %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %40 = tile.broadcast %33 : tensor<64x1xf32> to tensor<64x128xf32>
-    %41 = arith.mulf %40, %22 : tensor<64x128xf32>
+    %27 = tile.concat %24, %cst_9 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %28 = math.exp %27 : tensor<64x1xf32>
+    %29 = tile.slice %26 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %30 = arith.addi %13, %19 : index
+    %back.load_state = tile.load %arg13[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+    %back.load_inverse = tile.load %arg14[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_inverse"} : !tile.view<?x2x64x64xf32> -> tensor<64x64xf32>
+    %back.load_updates = tile.load %arg15[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_updates"} : !tile.view<?x2x64x128xf32> -> tensor<64x128xf32>
+    %back.load_d_output = tile.load %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %31 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %32 = arith.mulf %31, %back.load_key : tensor<64x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %42 = tile.dot %41, %arg17, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %back.d_updates = tile.dot %32, %arg17, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
     %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %43 = tile.dot %38, %arg17, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %44 = tile.broadcast %34 : tensor<1x1xf32> to tensor<128x128xf32>
-    %45 = arith.mulf %44, %arg17 : tensor<128x128xf32>
-    %46 = tile.iota dim 1 : tensor<1x64xi32>
-    %47 = tile.iota dim 0 : tensor<64x1xi32>
-    %48 = tile.broadcast %46 : tensor<1x64xi32> to tensor<64x64xi32>
-    %49 = tile.broadcast %47 : tensor<64x1xi32> to tensor<64x64xi32>
-    %50 = arith.cmpi slt, %48, %49 : tensor<64x64xi32>
+    %back.d_key_end = tile.dot %back.load_updates, %arg17, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %33 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x128xf32>
+    %34 = arith.mulf %33, %arg17 : tensor<128x128xf32>
+    %35 = tile.iota dim 1 : tensor<1x64xi32>
+    %36 = tile.iota dim 0 : tensor<64x1xi32>
+    %37 = tile.broadcast %35 : tensor<1x64xi32> to tensor<64x64xi32>
+    %38 = tile.broadcast %36 : tensor<64x1xi32> to tensor<64x64xi32>
+    %39 = arith.cmpi slt, %37, %38 : tensor<64x64xi32>
     %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %51 = tile.broadcast %27 : tensor<64x1xf32> to tensor<64x64xf32>
-    %52 = arith.select %50, %51, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
-    %53 = tile.prefix_sum %52 dim 0 : tensor<64x64xf32>
-    %54 = tile.iota dim 1 : tensor<1x64xi32>
-    %55 = tile.iota dim 0 : tensor<64x1xi32>
-    %56 = tile.broadcast %54 : tensor<1x64xi32> to tensor<64x64xi32>
-    %57 = tile.broadcast %55 : tensor<64x1xi32> to tensor<64x64xi32>
-    %58 = arith.cmpi sle, %56, %57 : tensor<64x64xi32>
-    %59 = math.exp %53 : tensor<64x64xf32>
+    %40 = tile.broadcast %back.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %41 = arith.select %39, %40, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
+    %42 = tile.prefix_sum %41 dim 0 : tensor<64x64xf32>
+    %43 = tile.iota dim 1 : tensor<1x64xi32>
+    %44 = tile.iota dim 0 : tensor<64x1xi32>
+    %45 = tile.broadcast %43 : tensor<1x64xi32> to tensor<64x64xi32>
+    %46 = tile.broadcast %44 : tensor<64x1xi32> to tensor<64x64xi32>
+    %47 = arith.cmpi sle, %45, %46 : tensor<64x64xi32>
+    %48 = math.exp %42 : tensor<64x64xf32>
     %cst_13 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %60 = arith.select %58, %59, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
+    %49 = arith.select %47, %48, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_14 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %61 = tile.dot %25, %22, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %62 = arith.mulf %61, %60 : tensor<64x64xf32>
+    %back.query_scores = tile.dot %22, %back.load_key, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %50 = arith.mulf %back.query_scores, %49 : tensor<64x64xf32>
     %cst_15 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %63 = tile.dot %22, %22, %cst_15 {tile.name = "back.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %64 = arith.mulf %63, %60 : tensor<64x64xf32>
+    %back.key_scores = tile.dot %back.load_key, %back.load_key, %cst_15 {tile.name = "back.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %51 = arith.mulf %back.key_scores, %49 : tensor<64x64xf32>
     %cst_16 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %65 = tile.dot %39, %38, %cst_16 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %66 = tile.dot %62, %39, %42 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_scores = tile.dot %back.load_d_output, %back.load_updates, %cst_16 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %52 = tile.dot %50, %back.load_d_output, %back.d_updates {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_17 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %67 = tile.dot %39, %36, %cst_17 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %68 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %69 = arith.mulf %68, %25 : tensor<64x128xf32>
-    %70 = tile.dot %69, %39, %45 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_17 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %53 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %54 = arith.mulf %53, %22 : tensor<64x128xf32>
+    %back.d_state = tile.dot %54, %back.load_d_output, %34 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
     %cst_18 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %71 = tile.dot %37, %66, %cst_18 {tile.name = "back.d_errors", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_errors = tile.dot %back.load_inverse, %52, %cst_18 {tile.name = "back.d_errors", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_19 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %72 = tile.dot %71, %38, %cst_19 {tile.name = "back.d_inverse", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %73 = tile.iota dim 1 : tensor<1x64xi32>
-    %74 = tile.iota dim 0 : tensor<64x1xi32>
-    %75 = tile.broadcast %73 : tensor<1x64xi32> to tensor<64x64xi32>
-    %76 = tile.broadcast %74 : tensor<64x1xi32> to tensor<64x64xi32>
-    %77 = arith.cmpi slt, %75, %76 : tensor<64x64xi32>
-    %78 = arith.negf %72 : tensor<64x64xf32>
+    %back.d_inverse = tile.dot %back.d_errors, %back.load_updates, %cst_19 {tile.name = "back.d_inverse", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %55 = tile.iota dim 1 : tensor<1x64xi32>
+    %56 = tile.iota dim 0 : tensor<64x1xi32>
+    %57 = tile.broadcast %55 : tensor<1x64xi32> to tensor<64x64xi32>
+    %58 = tile.broadcast %56 : tensor<64x1xi32> to tensor<64x64xi32>
+    %59 = arith.cmpi slt, %57, %58 : tensor<64x64xi32>
+    %60 = arith.negf %back.d_inverse : tensor<64x64xf32>
     %cst_20 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %79 = arith.select %77, %78, %cst_20 : tensor<64x64xi1>, tensor<64x64xf32>
-    %80 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %81 = arith.mulf %80, %71 : tensor<64x128xf32>
-    %82 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %83 = arith.mulf %82, %22 : tensor<64x128xf32>
+    %61 = arith.select %59, %60, %cst_20 : tensor<64x64xi1>, tensor<64x64xf32>
+    %62 = tile.broadcast %back.load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %63 = arith.mulf %62, %back.d_errors : tensor<64x128xf32>
+    %64 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %65 = arith.mulf %64, %back.load_key : tensor<64x128xf32>
     %cst_21 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %84 = tile.dot %83, %36, %cst_21 {tile.name = "back.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %85 = arith.subf %23, %84 : tensor<64x128xf32>
-    %86 = arith.mulf %71, %85 : tensor<64x128xf32>
-    %87 = tile.reduce  sum %86 dim 1 : tensor<64x128xf32>
-    %88 = arith.mulf %79, %64 : tensor<64x64xf32>
-    %89 = tile.reduce  sum %88 dim 1 : tensor<64x64xf32>
-    %90 = arith.addf %87, %89 : tensor<64x1xf32>
-    %91 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x64xf32>
-    %92 = arith.mulf %91, %79 : tensor<64x64xf32>
-    %93 = arith.negf %81 : tensor<64x128xf32>
+    %back.predict = tile.dot %65, %back.load_state, %cst_21 {tile.name = "back.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %66 = arith.subf %back.load_value, %back.predict : tensor<64x128xf32>
+    %67 = arith.mulf %back.d_errors, %66 : tensor<64x128xf32>
+    %68 = tile.reduce sum %67 dim 1 : tensor<64x128xf32>
+    %69 = arith.mulf %61, %51 : tensor<64x64xf32>
+    %70 = tile.reduce sum %69 dim 1 : tensor<64x64xf32>
+    %71 = arith.addf %68, %70 : tensor<64x1xf32>
+    %72 = tile.broadcast %back.load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %73 = arith.mulf %72, %61 : tensor<64x64xf32>
+    %74 = arith.negf %63 : tensor<64x128xf32>
     %cst_22 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %94 = tile.dot %93, %36, %cst_22 {tile.name = "back.d_key_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %95 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %96 = arith.mulf %95, %22 : tensor<64x128xf32>
-    %97 = arith.negf %81 : tensor<64x128xf32>
-    %98 = tile.dot %96, %97, %70 {transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    %99 = arith.mulf %65, %60 : tensor<64x64xf32>
+    %back.d_key_start = tile.dot %74, %back.load_state, %cst_22 {tile.name = "back.d_key_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %75 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %76 = arith.mulf %75, %back.load_key : tensor<64x128xf32>
+    %77 = arith.negf %63 : tensor<64x128xf32>
+    %78 = tile.dot %76, %77, %back.d_state {transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %79 = arith.mulf %back.d_scores, %49 : tensor<64x64xf32>
     %cst_23 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %100 = tile.dot %99, %22, %cst_23 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_query = tile.dot %79, %back.load_key, %cst_23 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_24 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %101 = tile.dot %99, %25, %cst_24 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %102 = arith.mulf %65, %62 : tensor<64x64xf32>
-    %103 = arith.mulf %92, %60 : tensor<64x64xf32>
-    %104 = tile.dot %103, %22, %101 : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %105 = tile.dot %103, %22, %104 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %106 = arith.mulf %92, %64 : tensor<64x64xf32>
-    %107 = arith.addf %102, %106 : tensor<64x64xf32>
-    %108 = tile.broadcast %33 : tensor<64x1xf32> to tensor<64x128xf32>
-    %109 = arith.mulf %108, %43 : tensor<64x128xf32>
-    %110 = arith.addf %105, %109 : tensor<64x128xf32>
-    %111 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %112 = arith.mulf %111, %67 : tensor<64x128xf32>
-    %113 = arith.addf %100, %112 : tensor<64x128xf32>
-    %114 = arith.mulf %25, %112 : tensor<64x128xf32>
-    %115 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %116 = arith.mulf %115, %94 : tensor<64x128xf32>
-    %117 = arith.addf %110, %116 : tensor<64x128xf32>
-    %118 = arith.mulf %22, %116 : tensor<64x128xf32>
-    %119 = arith.addf %114, %118 : tensor<64x128xf32>
-    %120 = arith.mulf %36, %arg17 : tensor<128x128xf32>
-    %121 = tile.reduce  sum %120 dim 1 : tensor<128x128xf32>
-    %122 = tile.broadcast %34 : tensor<1x1xf32> to tensor<128x1xf32>
-    %123 = arith.mulf %122, %121 : tensor<128x1xf32>
-    %124 = arith.mulf %22, %109 : tensor<64x128xf32>
-    %125 = tile.reduce  sum %124 dim 1 : tensor<64x128xf32>
-    %126 = tile.reshape %125 : tensor<64x1xf32> to tensor<1x64xf32>
-    %127 = tile.prefix_sum %107 dim 0 {reverse} : tensor<64x64xf32>
-    %128 = tile.broadcast %126 : tensor<1x64xf32> to tensor<64x64xf32>
-    %129 = arith.addf %127, %128 : tensor<64x64xf32>
-    %130 = tile.iota dim 1 : tensor<1x64xi32>
-    %131 = tile.iota dim 0 : tensor<64x1xi32>
-    %132 = tile.broadcast %130 : tensor<1x64xi32> to tensor<64x64xi32>
-    %133 = tile.broadcast %131 : tensor<64x1xi32> to tensor<64x64xi32>
-    %134 = arith.cmpi slt, %132, %133 : tensor<64x64xi32>
+    %back.d_key = tile.dot %79, %22, %cst_24 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %80 = arith.mulf %back.d_scores, %50 : tensor<64x64xf32>
+    %81 = arith.mulf %73, %49 : tensor<64x64xf32>
+    %82 = tile.dot %81, %back.load_key, %back.d_key : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %83 = tile.dot %81, %back.load_key, %82 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %84 = arith.mulf %73, %51 : tensor<64x64xf32>
+    %85 = arith.addf %80, %84 : tensor<64x64xf32>
+    %86 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %87 = arith.mulf %86, %back.d_key_end : tensor<64x128xf32>
+    %88 = arith.addf %83, %87 : tensor<64x128xf32>
+    %89 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %90 = arith.mulf %89, %back.d_query_start : tensor<64x128xf32>
+    %91 = arith.addf %back.d_query, %90 : tensor<64x128xf32>
+    %92 = arith.mulf %22, %90 : tensor<64x128xf32>
+    %93 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %94 = arith.mulf %93, %back.d_key_start : tensor<64x128xf32>
+    %95 = arith.addf %88, %94 : tensor<64x128xf32>
+    %96 = arith.mulf %back.load_key, %94 : tensor<64x128xf32>
+    %97 = arith.addf %92, %96 : tensor<64x128xf32>
+    %98 = arith.mulf %back.load_state, %arg17 : tensor<128x128xf32>
+    %99 = tile.reduce sum %98 dim 1 : tensor<128x128xf32>
+    %100 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x1xf32>
+    %101 = arith.mulf %100, %99 : tensor<128x1xf32>
+    %102 = arith.mulf %back.load_key, %87 : tensor<64x128xf32>
+    %103 = tile.reduce sum %102 dim 1 : tensor<64x128xf32>
+    %104 = tile.reshape %103 : tensor<64x1xf32> to tensor<1x64xf32>
+    %105 = tile.prefix_sum %85 dim 0 {reverse} : tensor<64x64xf32>
+    %106 = tile.broadcast %104 : tensor<1x64xf32> to tensor<64x64xf32>
+    %107 = arith.addf %105, %106 : tensor<64x64xf32>
+    %108 = tile.iota dim 1 : tensor<1x64xi32>
+    %109 = tile.iota dim 0 : tensor<64x1xi32>
+    %110 = tile.broadcast %108 : tensor<1x64xi32> to tensor<64x64xi32>
+    %111 = tile.broadcast %109 : tensor<64x1xi32> to tensor<64x64xi32>
+    %112 = arith.cmpi slt, %110, %111 : tensor<64x64xi32>
     %cst_25 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %135 = arith.select %134, %129, %cst_25 : tensor<64x64xi1>, tensor<64x64xf32>
-    %136 = tile.reduce  sum %135 dim 1 : tensor<64x64xf32>
-    %137 = tile.reduce  sum %119 dim 1 : tensor<64x128xf32>
-    %138 = tile.prefix_sum %137 dim 0 {reverse} : tensor<64x1xf32>
-    %139 = arith.addf %136, %138 : tensor<64x1xf32>
-    %140 = tile.reduce  sum %123 dim 0 : tensor<128x1xf32>
-    %141 = tile.broadcast %140 : tensor<1x1xf32> to tensor<64x1xf32>
-    %142 = arith.addf %139, %141 : tensor<64x1xf32>
+    %113 = arith.select %112, %107, %cst_25 : tensor<64x64xi1>, tensor<64x64xf32>
+    %114 = tile.reduce sum %113 dim 1 : tensor<64x64xf32>
+    %115 = tile.reduce sum %97 dim 1 : tensor<64x128xf32>
+    %116 = tile.prefix_sum %115 dim 0 {reverse} : tensor<64x1xf32>
+    %117 = arith.addf %114, %116 : tensor<64x1xf32>
+    %118 = tile.reduce sum %101 dim 0 : tensor<128x1xf32>
+    %119 = tile.broadcast %118 : tensor<1x1xf32> to tensor<64x1xf32>
+    %120 = arith.addf %117, %119 : tensor<64x1xf32>
     %cst_26 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %143 = arith.mulf %113, %cst_26 : tensor<64x128xf32>
-    tile.store %143, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %117, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %81, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %142, %arg11[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
-    tile.store %90, %arg12[%21, %0] dims [0, 1] limit(%5) {tile.name = "back.store_d_beta"} : tensor<64x1xf32>, !tile.view<?x2xf32, strides = [?, 1]>
-    scf.yield %98 : tensor<128x128xf32>
+    %121 = arith.mulf %91, %cst_26 : tensor<64x128xf32>
+    tile.store %121, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %95, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %63, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %120, %arg11[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
+    tile.store %71, %arg12[%21, %0] dims [0, 1] limit(%5) {tile.name = "back.store_d_beta"} : tensor<64x1xf32>, !tile.view<?x2xf32, strides = [?, 1]>
+    scf.yield %78 : tensor<128x128xf32>
   }
   tile.return
 }

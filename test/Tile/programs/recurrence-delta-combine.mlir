@@ -38,10 +38,10 @@ tile.program @recurrence_combine(%arg0: !tile.view<?x4xi32>, %arg1: !tile.view<?
   %15 = scf.for %arg6 = %c0 to %13 step %c1_2 iter_args(%arg7 = %14) -> (tensor<128x128xf32>) {
     %16 = arith.addi %11, %arg6 : index
     tile.store %arg7, %arg5[%16, %1, %c0, %c0] dims [2, 3] : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
-    %17 = tile.load %arg3[%16, %1, %c0, %c0] dims [2, 3] {tile.name = "load_increment"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
-    %18 = tile.load %arg2[%16, %1, %c0, %c0] dims [2, 3] {tile.name = "load_map"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
-    %19 = tile.dot %18, %arg7, %17 {tile.name = "combine"} : tensor<128x128xf32>, tensor<128x128xf32> -> tensor<128x128xf32>
-    scf.yield %19 : tensor<128x128xf32>
+    %load_increment = tile.load %arg3[%16, %1, %c0, %c0] dims [2, 3] {tile.name = "load_increment"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+    %load_map = tile.load %arg2[%16, %1, %c0, %c0] dims [2, 3] {tile.name = "load_map"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+    %combine = tile.dot %load_map, %arg7, %load_increment {tile.name = "combine"} : tensor<128x128xf32>, tensor<128x128xf32> -> tensor<128x128xf32>
+    scf.yield %combine : tensor<128x128xf32>
   }
   tile.store %15, %arg4[%7, %1, %c0, %c0] dims [2, 3] : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
   tile.return

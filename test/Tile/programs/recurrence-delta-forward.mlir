@@ -38,7 +38,7 @@ func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %
   return %r#0, %r#1 : !x, !s
 }
 
-tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] attributes {tile.caution = "a delta update multiplies what the state holds along a key by 1 - beta times the key's squared length, so it grows without bound where that product is above 2; normalise the keys or lower beta"} {
   %c0 = arith.constant 0 : index
   %0 = tile.id 1
   %1 = tile.id 0
@@ -54,73 +54,73 @@ tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 12
   %c3 = arith.constant 3 : index
   %8 = tile.load_scalar %arg3[%1, %c3] : !tile.view<?x4xi32>
   %9 = arith.index_cast %8 : i32 to index
-  %10 = tile.load %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+  %load_state = tile.load %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
   %c64 = arith.constant 64 : index
-  %11 = scf.for %arg9 = %3 to %5 step %c64 iter_args(%arg10 = %10) -> (tensor<128x128xf32>) {
-    %12 = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %13 = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %14 = tile.load %arg0[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+  %10 = scf.for %arg9 = %3 to %5 step %c64 iter_args(%arg10 = %load_state) -> (tensor<128x128xf32>) {
+    %load_key = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_value = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_query = tile.load %arg0[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
     %cst = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %15 = arith.mulf %14, %cst : tensor<64x128xf32>
-    %16 = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%5) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %17 = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %18 = tile.prefix_sum %17 dim 0 {reverse} : tensor<64x1xf32>
-    %19 = tile.slice %18 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %20 = tile.prefix_sum %17 dim 0 : tensor<64x1xf32>
-    %21 = math.exp %20 : tensor<64x1xf32>
+    %11 = arith.mulf %load_query, %cst : tensor<64x128xf32>
+    %load_beta = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%5) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %load_decay = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %12 = tile.prefix_sum %load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %13 = tile.slice %12 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %14 = tile.prefix_sum %load_decay dim 0 : tensor<64x1xf32>
+    %15 = math.exp %14 : tensor<64x1xf32>
     %cst_1 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %22 = tile.concat %19, %cst_1 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %23 = math.exp %22 : tensor<64x1xf32>
-    %24 = tile.slice %21 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %25 = tile.iota dim 1 : tensor<1x64xi32>
-    %26 = tile.iota dim 0 : tensor<64x1xi32>
-    %27 = tile.broadcast %25 : tensor<1x64xi32> to tensor<64x64xi32>
-    %28 = tile.broadcast %26 : tensor<64x1xi32> to tensor<64x64xi32>
-    %29 = arith.cmpi slt, %27, %28 : tensor<64x64xi32>
+    %16 = tile.concat %13, %cst_1 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %17 = math.exp %16 : tensor<64x1xf32>
+    %18 = tile.slice %15 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %19 = tile.iota dim 1 : tensor<1x64xi32>
+    %20 = tile.iota dim 0 : tensor<64x1xi32>
+    %21 = tile.broadcast %19 : tensor<1x64xi32> to tensor<64x64xi32>
+    %22 = tile.broadcast %20 : tensor<64x1xi32> to tensor<64x64xi32>
+    %23 = arith.cmpi slt, %21, %22 : tensor<64x64xi32>
     %cst_2 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %30 = tile.broadcast %17 : tensor<64x1xf32> to tensor<64x64xf32>
-    %31 = arith.select %29, %30, %cst_2 : tensor<64x64xi1>, tensor<64x64xf32>
-    %32 = tile.prefix_sum %31 dim 0 : tensor<64x64xf32>
-    %33 = tile.iota dim 1 : tensor<1x64xi32>
-    %34 = tile.iota dim 0 : tensor<64x1xi32>
-    %35 = tile.broadcast %33 : tensor<1x64xi32> to tensor<64x64xi32>
-    %36 = tile.broadcast %34 : tensor<64x1xi32> to tensor<64x64xi32>
-    %37 = arith.cmpi sle, %35, %36 : tensor<64x64xi32>
-    %38 = math.exp %32 : tensor<64x64xf32>
+    %24 = tile.broadcast %load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %25 = arith.select %23, %24, %cst_2 : tensor<64x64xi1>, tensor<64x64xf32>
+    %26 = tile.prefix_sum %25 dim 0 : tensor<64x64xf32>
+    %27 = tile.iota dim 1 : tensor<1x64xi32>
+    %28 = tile.iota dim 0 : tensor<64x1xi32>
+    %29 = tile.broadcast %27 : tensor<1x64xi32> to tensor<64x64xi32>
+    %30 = tile.broadcast %28 : tensor<64x1xi32> to tensor<64x64xi32>
+    %31 = arith.cmpi sle, %29, %30 : tensor<64x64xi32>
+    %32 = math.exp %26 : tensor<64x64xf32>
     %cst_3 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %39 = arith.select %37, %38, %cst_3 : tensor<64x64xi1>, tensor<64x64xf32>
+    %33 = arith.select %31, %32, %cst_3 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_4 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %40 = tile.dot %15, %12, %cst_4 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %41 = arith.mulf %40, %39 : tensor<64x64xf32>
+    %query_scores = tile.dot %11, %load_key, %cst_4 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %34 = arith.mulf %query_scores, %33 : tensor<64x64xf32>
     %cst_5 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %42 = tile.dot %12, %12, %cst_5 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %43 = arith.mulf %42, %39 : tensor<64x64xf32>
-    %44 = tile.broadcast %16 : tensor<64x1xf32> to tensor<64x64xf32>
-    %45 = arith.mulf %44, %43 : tensor<64x64xf32>
-    %46 = tile.unit_lower_inverse %45 {tile.name = "inverse"} : tensor<64x64xf32>
-    %47 = tile.broadcast %21 : tensor<64x1xf32> to tensor<64x128xf32>
-    %48 = arith.mulf %47, %12 : tensor<64x128xf32>
+    %key_scores = tile.dot %load_key, %load_key, %cst_5 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %35 = arith.mulf %key_scores, %33 : tensor<64x64xf32>
+    %36 = tile.broadcast %load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %37 = arith.mulf %36, %35 : tensor<64x64xf32>
+    %inverse = tile.unit_lower_inverse %37 {tile.name = "inverse"} : tensor<64x64xf32>
+    %38 = tile.broadcast %15 : tensor<64x1xf32> to tensor<64x128xf32>
+    %39 = arith.mulf %38, %load_key : tensor<64x128xf32>
     %cst_6 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %49 = tile.dot %48, %arg10, %cst_6 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %50 = arith.subf %13, %49 : tensor<64x128xf32>
-    %51 = tile.broadcast %16 : tensor<64x1xf32> to tensor<64x128xf32>
-    %52 = arith.mulf %51, %50 : tensor<64x128xf32>
+    %predict = tile.dot %39, %arg10, %cst_6 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %40 = arith.subf %load_value, %predict : tensor<64x128xf32>
+    %41 = tile.broadcast %load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %42 = arith.mulf %41, %40 : tensor<64x128xf32>
     %cst_7 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %53 = tile.dot %46, %52, %cst_7 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %54 = tile.broadcast %21 : tensor<64x1xf32> to tensor<64x128xf32>
-    %55 = arith.mulf %54, %15 : tensor<64x128xf32>
+    %updates = tile.dot %inverse, %42, %cst_7 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %43 = tile.broadcast %15 : tensor<64x1xf32> to tensor<64x128xf32>
+    %44 = arith.mulf %43, %11 : tensor<64x128xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %56 = tile.dot %55, %arg10, %cst_8 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %57 = tile.dot %41, %53, %56 {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    tile.store %57, %arg8[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    %58 = tile.broadcast %23 : tensor<64x1xf32> to tensor<64x128xf32>
-    %59 = arith.mulf %58, %12 : tensor<64x128xf32>
-    %60 = tile.broadcast %24 : tensor<1x1xf32> to tensor<128x128xf32>
-    %61 = arith.mulf %60, %arg10 : tensor<128x128xf32>
-    %62 = tile.dot %59, %53, %61 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %62 : tensor<128x128xf32>
+    %read_state = tile.dot %44, %arg10, %cst_8 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %outputs = tile.dot %34, %updates, %read_state {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    tile.store %outputs, %arg8[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %45 = tile.broadcast %17 : tensor<64x1xf32> to tensor<64x128xf32>
+    %46 = arith.mulf %45, %load_key : tensor<64x128xf32>
+    %47 = tile.broadcast %18 : tensor<1x1xf32> to tensor<128x128xf32>
+    %48 = arith.mulf %47, %arg10 : tensor<128x128xf32>
+    %next_state = tile.dot %46, %updates, %48 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %next_state : tensor<128x128xf32>
   }
-  tile.store %11, %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "store_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
+  tile.store %10, %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "store_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
   tile.return
 }
 

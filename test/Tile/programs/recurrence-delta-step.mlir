@@ -34,7 +34,7 @@ func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %
   return %r#0, %r#1 : !x, !s
 }
 
-tile.program @recurrence_step(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] {
+tile.program @recurrence_step(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2)> order [parallel, parallel] attributes {tile.caution = "a delta update multiplies what the state holds along a key by 1 - beta times the key's squared length, so it grows without bound where that product is above 2; normalise the keys or lower beta"} {
   %c0 = arith.constant 0 : index
   %0 = tile.id 1
   %1 = tile.id 0
@@ -50,38 +50,38 @@ tile.program @recurrence_step(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 
   %c3 = arith.constant 3 : index
   %8 = tile.load_scalar %arg3[%1, %c3] : !tile.view<?x4xi32>
   %9 = arith.index_cast %8 : i32 to index
-  %10 = tile.load %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
+  %load_state = tile.load %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
   %c1_1 = arith.constant 1 : index
-  %11 = scf.for %arg9 = %3 to %5 step %c1_1 iter_args(%arg10 = %10) -> (tensor<128x128xf32>) {
-    %12 = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
-    %13 = tile.reshape %12 : tensor<1x128xf32> to tensor<128x1xf32>
-    %14 = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
-    %15 = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<1x1xf32>
-    %16 = math.exp %15 : tensor<1x1xf32>
-    %17 = tile.broadcast %16 : tensor<1x1xf32> to tensor<128x128xf32>
-    %18 = arith.mulf %17, %arg10 : tensor<128x128xf32>
-    %19 = tile.broadcast %13 : tensor<128x1xf32> to tensor<128x128xf32>
-    %20 = arith.mulf %19, %18 : tensor<128x128xf32>
-    %21 = tile.reduce  sum %20 dim 0 {tile.name = "predict"} : tensor<128x128xf32>
-    %22 = arith.subf %14, %21 : tensor<1x128xf32>
-    %23 = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%5) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<1x1xf32>
-    %24 = tile.broadcast %23 : tensor<1x1xf32> to tensor<1x128xf32>
-    %25 = arith.mulf %24, %22 : tensor<1x128xf32>
-    %26 = tile.broadcast %13 : tensor<128x1xf32> to tensor<128x128xf32>
-    %27 = tile.broadcast %25 : tensor<1x128xf32> to tensor<128x128xf32>
-    %28 = arith.mulf %26, %27 : tensor<128x128xf32>
-    %29 = arith.addf %18, %28 {tile.name = "next_state"} : tensor<128x128xf32>
-    %30 = tile.load %arg0[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
-    %31 = tile.reshape %30 : tensor<1x128xf32> to tensor<128x1xf32>
+  %10 = scf.for %arg9 = %3 to %5 step %c1_1 iter_args(%arg10 = %load_state) -> (tensor<128x128xf32>) {
+    %load_key = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+    %11 = tile.reshape %load_key : tensor<1x128xf32> to tensor<128x1xf32>
+    %load_value = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+    %load_decay = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<1x1xf32>
+    %12 = math.exp %load_decay : tensor<1x1xf32>
+    %13 = tile.broadcast %12 : tensor<1x1xf32> to tensor<128x128xf32>
+    %14 = arith.mulf %13, %arg10 : tensor<128x128xf32>
+    %15 = tile.broadcast %11 : tensor<128x1xf32> to tensor<128x128xf32>
+    %16 = arith.mulf %15, %14 : tensor<128x128xf32>
+    %predict = tile.reduce sum %16 dim 0 {tile.name = "predict"} : tensor<128x128xf32>
+    %17 = arith.subf %load_value, %predict : tensor<1x128xf32>
+    %load_beta = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%5) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<1x1xf32>
+    %18 = tile.broadcast %load_beta : tensor<1x1xf32> to tensor<1x128xf32>
+    %19 = arith.mulf %18, %17 : tensor<1x128xf32>
+    %20 = tile.broadcast %11 : tensor<128x1xf32> to tensor<128x128xf32>
+    %21 = tile.broadcast %19 : tensor<1x128xf32> to tensor<128x128xf32>
+    %22 = arith.mulf %20, %21 : tensor<128x128xf32>
+    %23 = arith.addf %14, %22 {tile.name = "next_state"} : tensor<128x128xf32>
+    %load_query = tile.load %arg0[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
+    %24 = tile.reshape %load_query : tensor<1x128xf32> to tensor<128x1xf32>
     %cst = arith.constant dense<0.0883883461> : tensor<128x1xf32>
-    %32 = arith.mulf %31, %cst : tensor<128x1xf32>
-    %33 = tile.broadcast %32 : tensor<128x1xf32> to tensor<128x128xf32>
-    %34 = arith.mulf %33, %29 : tensor<128x128xf32>
-    %35 = tile.reduce  sum %34 dim 0 {tile.name = "outputs"} : tensor<128x128xf32>
-    tile.store %35, %arg8[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<1x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    scf.yield %29 : tensor<128x128xf32>
+    %25 = arith.mulf %24, %cst : tensor<128x1xf32>
+    %26 = tile.broadcast %25 : tensor<128x1xf32> to tensor<128x128xf32>
+    %27 = arith.mulf %26, %23 : tensor<128x128xf32>
+    %outputs = tile.reduce sum %27 dim 0 {tile.name = "outputs"} : tensor<128x128xf32>
+    tile.store %outputs, %arg8[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<1x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    scf.yield %23 : tensor<128x128xf32>
   }
-  tile.store %11, %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "store_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
+  tile.store %10, %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "store_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
   tile.return
 }
 

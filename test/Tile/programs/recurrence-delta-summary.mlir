@@ -11,7 +11,7 @@
 // CHECK:         tile.name = "map.next_state"
 // CHECK:       tile.schedule @recurrence_summary target("sm_90a")
 
-tile.program @recurrence_summary(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2, s2 ceildiv 256)> order [parallel, parallel, parallel] {
+tile.program @recurrence_summary(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128x128xf32>, %arg8: !tile.view<?x2x128x128xf32>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2, s2 ceildiv 256)> order [parallel, parallel, parallel] attributes {tile.caution = "a delta update multiplies what the state holds along a key by 1 - beta times the key's squared length, so it grows without bound where that product is above 2; normalise the keys or lower beta"} {
   %c0 = arith.constant 0 : index
   %0 = tile.id 1
   %1 = tile.id 0
@@ -45,56 +45,56 @@ tile.program @recurrence_summary(%arg0: !tile.view<?x2x128xf32, strides = [?, 12
   %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
   %c64 = arith.constant 64 : index
   %21 = scf.for %arg9 = %13 to %15 step %c64 iter_args(%arg10 = %cst) -> (tensor<128x128xf32>) {
-    %29 = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %30 = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %31 = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%15) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %32 = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %33 = tile.prefix_sum %32 dim 0 {reverse} : tensor<64x1xf32>
-    %34 = tile.slice %33 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %35 = tile.prefix_sum %32 dim 0 : tensor<64x1xf32>
-    %36 = math.exp %35 : tensor<64x1xf32>
+    %load_key = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_value = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_beta = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%15) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %load_decay = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %29 = tile.prefix_sum %load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %30 = tile.slice %29 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %31 = tile.prefix_sum %load_decay dim 0 : tensor<64x1xf32>
+    %32 = math.exp %31 : tensor<64x1xf32>
     %cst_6 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %37 = tile.concat %34, %cst_6 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %38 = math.exp %37 : tensor<64x1xf32>
-    %39 = tile.slice %36 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %40 = tile.iota dim 1 : tensor<1x64xi32>
-    %41 = tile.iota dim 0 : tensor<64x1xi32>
-    %42 = tile.broadcast %40 : tensor<1x64xi32> to tensor<64x64xi32>
-    %43 = tile.broadcast %41 : tensor<64x1xi32> to tensor<64x64xi32>
-    %44 = arith.cmpi slt, %42, %43 : tensor<64x64xi32>
+    %33 = tile.concat %30, %cst_6 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %34 = math.exp %33 : tensor<64x1xf32>
+    %35 = tile.slice %32 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %36 = tile.iota dim 1 : tensor<1x64xi32>
+    %37 = tile.iota dim 0 : tensor<64x1xi32>
+    %38 = tile.broadcast %36 : tensor<1x64xi32> to tensor<64x64xi32>
+    %39 = tile.broadcast %37 : tensor<64x1xi32> to tensor<64x64xi32>
+    %40 = arith.cmpi slt, %38, %39 : tensor<64x64xi32>
     %cst_7 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %45 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x64xf32>
-    %46 = arith.select %44, %45, %cst_7 : tensor<64x64xi1>, tensor<64x64xf32>
-    %47 = tile.prefix_sum %46 dim 0 : tensor<64x64xf32>
-    %48 = tile.iota dim 1 : tensor<1x64xi32>
-    %49 = tile.iota dim 0 : tensor<64x1xi32>
-    %50 = tile.broadcast %48 : tensor<1x64xi32> to tensor<64x64xi32>
-    %51 = tile.broadcast %49 : tensor<64x1xi32> to tensor<64x64xi32>
-    %52 = arith.cmpi sle, %50, %51 : tensor<64x64xi32>
-    %53 = math.exp %47 : tensor<64x64xf32>
+    %41 = tile.broadcast %load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %42 = arith.select %40, %41, %cst_7 : tensor<64x64xi1>, tensor<64x64xf32>
+    %43 = tile.prefix_sum %42 dim 0 : tensor<64x64xf32>
+    %44 = tile.iota dim 1 : tensor<1x64xi32>
+    %45 = tile.iota dim 0 : tensor<64x1xi32>
+    %46 = tile.broadcast %44 : tensor<1x64xi32> to tensor<64x64xi32>
+    %47 = tile.broadcast %45 : tensor<64x1xi32> to tensor<64x64xi32>
+    %48 = arith.cmpi sle, %46, %47 : tensor<64x64xi32>
+    %49 = math.exp %43 : tensor<64x64xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %54 = arith.select %52, %53, %cst_8 : tensor<64x64xi1>, tensor<64x64xf32>
+    %50 = arith.select %48, %49, %cst_8 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_9 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %55 = tile.dot %29, %29, %cst_9 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %56 = arith.mulf %55, %54 : tensor<64x64xf32>
-    %57 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x64xf32>
-    %58 = arith.mulf %57, %56 : tensor<64x64xf32>
-    %59 = tile.unit_lower_inverse %58 {tile.name = "inverse"} : tensor<64x64xf32>
-    %60 = tile.broadcast %36 : tensor<64x1xf32> to tensor<64x128xf32>
-    %61 = arith.mulf %60, %29 : tensor<64x128xf32>
+    %key_scores = tile.dot %load_key, %load_key, %cst_9 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %51 = arith.mulf %key_scores, %50 : tensor<64x64xf32>
+    %52 = tile.broadcast %load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %53 = arith.mulf %52, %51 : tensor<64x64xf32>
+    %inverse = tile.unit_lower_inverse %53 {tile.name = "inverse"} : tensor<64x64xf32>
+    %54 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x128xf32>
+    %55 = arith.mulf %54, %load_key : tensor<64x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %62 = tile.dot %61, %arg10, %cst_10 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %63 = arith.subf %30, %62 : tensor<64x128xf32>
-    %64 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %65 = arith.mulf %64, %63 : tensor<64x128xf32>
+    %predict = tile.dot %55, %arg10, %cst_10 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %56 = arith.subf %load_value, %predict : tensor<64x128xf32>
+    %57 = tile.broadcast %load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %58 = arith.mulf %57, %56 : tensor<64x128xf32>
     %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %66 = tile.dot %59, %65, %cst_11 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %67 = tile.broadcast %38 : tensor<64x1xf32> to tensor<64x128xf32>
-    %68 = arith.mulf %67, %29 : tensor<64x128xf32>
-    %69 = tile.broadcast %39 : tensor<1x1xf32> to tensor<128x128xf32>
-    %70 = arith.mulf %69, %arg10 : tensor<128x128xf32>
-    %71 = tile.dot %68, %66, %70 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %71 : tensor<128x128xf32>
+    %updates = tile.dot %inverse, %58, %cst_11 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %59 = tile.broadcast %34 : tensor<64x1xf32> to tensor<64x128xf32>
+    %60 = arith.mulf %59, %load_key : tensor<64x128xf32>
+    %61 = tile.broadcast %35 : tensor<1x1xf32> to tensor<128x128xf32>
+    %62 = arith.mulf %61, %arg10 : tensor<128x128xf32>
+    %next_state = tile.dot %60, %updates, %62 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %next_state : tensor<128x128xf32>
   }
   tile.store %21, %arg8[%18, %0, %c0, %c0] dims [2, 3] limit(%20) : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
   %22 = tile.iota dim 0 : tensor<128x1xi32>
@@ -107,57 +107,57 @@ tile.program @recurrence_summary(%arg0: !tile.view<?x2x128xf32, strides = [?, 12
   %27 = arith.select %26, %cst_3, %cst_4 : tensor<128x128xi1>, tensor<128x128xf32>
   %c64_5 = arith.constant 64 : index
   %28 = scf.for %arg9 = %13 to %15 step %c64_5 iter_args(%arg10 = %27) -> (tensor<128x128xf32>) {
-    %29 = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "map.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %30 = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "map.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %31 = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%15) {tile.name = "map.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %32 = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "map.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %33 = tile.prefix_sum %32 dim 0 {reverse} : tensor<64x1xf32>
-    %34 = tile.slice %33 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %35 = tile.prefix_sum %32 dim 0 : tensor<64x1xf32>
-    %36 = math.exp %35 : tensor<64x1xf32>
+    %map.load_key = tile.load %arg1[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "map.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %map.load_value = tile.load %arg2[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "map.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %map.load_beta = tile.load %arg6[%arg9, %0] dims [0, 1] limit(%15) {tile.name = "map.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %map.load_decay = tile.load %arg5[%arg9, %0, %c0] dims [0, 2] limit(%15) {tile.name = "map.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %29 = tile.prefix_sum %map.load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %30 = tile.slice %29 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %31 = tile.prefix_sum %map.load_decay dim 0 : tensor<64x1xf32>
+    %32 = math.exp %31 : tensor<64x1xf32>
     %cst_6 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %37 = tile.concat %34, %cst_6 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %38 = math.exp %37 : tensor<64x1xf32>
-    %39 = tile.slice %36 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %40 = tile.iota dim 1 : tensor<1x64xi32>
-    %41 = tile.iota dim 0 : tensor<64x1xi32>
-    %42 = tile.broadcast %40 : tensor<1x64xi32> to tensor<64x64xi32>
-    %43 = tile.broadcast %41 : tensor<64x1xi32> to tensor<64x64xi32>
-    %44 = arith.cmpi slt, %42, %43 : tensor<64x64xi32>
+    %33 = tile.concat %30, %cst_6 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %34 = math.exp %33 : tensor<64x1xf32>
+    %35 = tile.slice %32 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %36 = tile.iota dim 1 : tensor<1x64xi32>
+    %37 = tile.iota dim 0 : tensor<64x1xi32>
+    %38 = tile.broadcast %36 : tensor<1x64xi32> to tensor<64x64xi32>
+    %39 = tile.broadcast %37 : tensor<64x1xi32> to tensor<64x64xi32>
+    %40 = arith.cmpi slt, %38, %39 : tensor<64x64xi32>
     %cst_7 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %45 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x64xf32>
-    %46 = arith.select %44, %45, %cst_7 : tensor<64x64xi1>, tensor<64x64xf32>
-    %47 = tile.prefix_sum %46 dim 0 : tensor<64x64xf32>
-    %48 = tile.iota dim 1 : tensor<1x64xi32>
-    %49 = tile.iota dim 0 : tensor<64x1xi32>
-    %50 = tile.broadcast %48 : tensor<1x64xi32> to tensor<64x64xi32>
-    %51 = tile.broadcast %49 : tensor<64x1xi32> to tensor<64x64xi32>
-    %52 = arith.cmpi sle, %50, %51 : tensor<64x64xi32>
-    %53 = math.exp %47 : tensor<64x64xf32>
+    %41 = tile.broadcast %map.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %42 = arith.select %40, %41, %cst_7 : tensor<64x64xi1>, tensor<64x64xf32>
+    %43 = tile.prefix_sum %42 dim 0 : tensor<64x64xf32>
+    %44 = tile.iota dim 1 : tensor<1x64xi32>
+    %45 = tile.iota dim 0 : tensor<64x1xi32>
+    %46 = tile.broadcast %44 : tensor<1x64xi32> to tensor<64x64xi32>
+    %47 = tile.broadcast %45 : tensor<64x1xi32> to tensor<64x64xi32>
+    %48 = arith.cmpi sle, %46, %47 : tensor<64x64xi32>
+    %49 = math.exp %43 : tensor<64x64xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %54 = arith.select %52, %53, %cst_8 : tensor<64x64xi1>, tensor<64x64xf32>
+    %50 = arith.select %48, %49, %cst_8 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_9 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %55 = tile.dot %29, %29, %cst_9 {tile.name = "map.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %56 = arith.mulf %55, %54 : tensor<64x64xf32>
-    %57 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x64xf32>
-    %58 = arith.mulf %57, %56 : tensor<64x64xf32>
-    %59 = tile.unit_lower_inverse %58 {tile.name = "map.inverse"} : tensor<64x64xf32>
+    %map.key_scores = tile.dot %map.load_key, %map.load_key, %cst_9 {tile.name = "map.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %51 = arith.mulf %map.key_scores, %50 : tensor<64x64xf32>
+    %52 = tile.broadcast %map.load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %53 = arith.mulf %52, %51 : tensor<64x64xf32>
+    %map.inverse = tile.unit_lower_inverse %53 {tile.name = "map.inverse"} : tensor<64x64xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %60 = tile.broadcast %36 : tensor<64x1xf32> to tensor<64x128xf32>
-    %61 = arith.mulf %60, %29 : tensor<64x128xf32>
+    %54 = tile.broadcast %32 : tensor<64x1xf32> to tensor<64x128xf32>
+    %55 = arith.mulf %54, %map.load_key : tensor<64x128xf32>
     %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %62 = tile.dot %61, %arg10, %cst_11 {tile.name = "map.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %63 = arith.subf %cst_10, %62 : tensor<64x128xf32>
-    %64 = tile.broadcast %31 : tensor<64x1xf32> to tensor<64x128xf32>
-    %65 = arith.mulf %64, %63 : tensor<64x128xf32>
+    %map.predict = tile.dot %55, %arg10, %cst_11 {tile.name = "map.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %56 = arith.subf %cst_10, %map.predict : tensor<64x128xf32>
+    %57 = tile.broadcast %map.load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %58 = arith.mulf %57, %56 : tensor<64x128xf32>
     %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %66 = tile.dot %59, %65, %cst_12 {tile.name = "map.updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %67 = tile.broadcast %38 : tensor<64x1xf32> to tensor<64x128xf32>
-    %68 = arith.mulf %67, %29 : tensor<64x128xf32>
-    %69 = tile.broadcast %39 : tensor<1x1xf32> to tensor<128x128xf32>
-    %70 = arith.mulf %69, %arg10 : tensor<128x128xf32>
-    %71 = tile.dot %68, %66, %70 {tile.name = "map.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %71 : tensor<128x128xf32>
+    %map.updates = tile.dot %map.inverse, %58, %cst_12 {tile.name = "map.updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %59 = tile.broadcast %34 : tensor<64x1xf32> to tensor<64x128xf32>
+    %60 = arith.mulf %59, %map.load_key : tensor<64x128xf32>
+    %61 = tile.broadcast %35 : tensor<1x1xf32> to tensor<128x128xf32>
+    %62 = arith.mulf %61, %arg10 : tensor<128x128xf32>
+    %map.next_state = tile.dot %60, %map.updates, %62 {tile.name = "map.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %map.next_state : tensor<128x128xf32>
   }
   tile.store %28, %arg7[%18, %0, %c0, %c0] dims [2, 3] limit(%20) : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
   tile.return

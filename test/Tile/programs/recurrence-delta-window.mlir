@@ -34,7 +34,7 @@ func.func @dispatched(%q: !x, %k: !x {random.range = array<f64: -0.15, 0.15>}, %
   return %r : !x
 }
 
-tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2, (s2 + 254) floordiv 64 + 1)> order [parallel, parallel, parallel] {
+tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg1: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg2: !tile.view<?x2x128xf32, strides = [?, 128, 1]>, %arg3: !tile.view<?x4xi32>, %arg4: !tile.view<?xi32>, %arg5: !tile.view<?x2x1xf32, strides = [?, 1, 1]>, %arg6: !tile.view<?x2xf32, strides = [?, 1]>, %arg7: !tile.view<?x2x128xf32, strides = [?, 128, 1]>) grid affine_map<()[s0, s1, s2, s3, s4, s5] -> (s1, 2, (s2 + 254) floordiv 64 + 1)> order [parallel, parallel, parallel] attributes {tile.caution = "a delta update multiplies what the state holds along a key by 1 - beta times the key's squared length, so it grows without bound where that product is above 2; normalise the keys or lower beta"} {
   %c0 = arith.constant 0 : index
   %0 = tile.id 1
   %1 = tile.id 0
@@ -79,121 +79,121 @@ tile.program @recurrence_forward(%arg0: !tile.view<?x2x128xf32, strides = [?, 12
   %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
   %c64_1 = arith.constant 64 : index
   %34 = scf.for %arg8 = %31 to %32 step %c64_1 iter_args(%arg9 = %cst) -> (tensor<128x128xf32>) {
-    %36 = tile.load %arg1[%arg8, %0, %c0] dims [0, 2] limit(%32) {tile.name = "advance.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %37 = tile.load %arg2[%arg8, %0, %c0] dims [0, 2] limit(%32) {tile.name = "advance.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %38 = tile.load %arg6[%arg8, %0] dims [0, 1] limit(%32) {tile.name = "advance.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %39 = tile.load %arg5[%arg8, %0, %c0] dims [0, 2] limit(%32) {tile.name = "advance.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %40 = tile.prefix_sum %39 dim 0 {reverse} : tensor<64x1xf32>
-    %41 = tile.slice %40 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %42 = tile.prefix_sum %39 dim 0 : tensor<64x1xf32>
-    %43 = math.exp %42 : tensor<64x1xf32>
+    %advance.load_key = tile.load %arg1[%arg8, %0, %c0] dims [0, 2] limit(%32) {tile.name = "advance.load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %advance.load_value = tile.load %arg2[%arg8, %0, %c0] dims [0, 2] limit(%32) {tile.name = "advance.load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %advance.load_beta = tile.load %arg6[%arg8, %0] dims [0, 1] limit(%32) {tile.name = "advance.load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %advance.load_decay = tile.load %arg5[%arg8, %0, %c0] dims [0, 2] limit(%32) {tile.name = "advance.load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %36 = tile.prefix_sum %advance.load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %37 = tile.slice %36 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %38 = tile.prefix_sum %advance.load_decay dim 0 : tensor<64x1xf32>
+    %39 = math.exp %38 : tensor<64x1xf32>
     %cst_3 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %44 = tile.concat %41, %cst_3 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %45 = math.exp %44 : tensor<64x1xf32>
-    %46 = tile.slice %43 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %47 = tile.iota dim 1 : tensor<1x64xi32>
-    %48 = tile.iota dim 0 : tensor<64x1xi32>
-    %49 = tile.broadcast %47 : tensor<1x64xi32> to tensor<64x64xi32>
-    %50 = tile.broadcast %48 : tensor<64x1xi32> to tensor<64x64xi32>
-    %51 = arith.cmpi slt, %49, %50 : tensor<64x64xi32>
+    %40 = tile.concat %37, %cst_3 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %41 = math.exp %40 : tensor<64x1xf32>
+    %42 = tile.slice %39 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %43 = tile.iota dim 1 : tensor<1x64xi32>
+    %44 = tile.iota dim 0 : tensor<64x1xi32>
+    %45 = tile.broadcast %43 : tensor<1x64xi32> to tensor<64x64xi32>
+    %46 = tile.broadcast %44 : tensor<64x1xi32> to tensor<64x64xi32>
+    %47 = arith.cmpi slt, %45, %46 : tensor<64x64xi32>
     %cst_4 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %52 = tile.broadcast %39 : tensor<64x1xf32> to tensor<64x64xf32>
-    %53 = arith.select %51, %52, %cst_4 : tensor<64x64xi1>, tensor<64x64xf32>
-    %54 = tile.prefix_sum %53 dim 0 : tensor<64x64xf32>
-    %55 = tile.iota dim 1 : tensor<1x64xi32>
-    %56 = tile.iota dim 0 : tensor<64x1xi32>
-    %57 = tile.broadcast %55 : tensor<1x64xi32> to tensor<64x64xi32>
-    %58 = tile.broadcast %56 : tensor<64x1xi32> to tensor<64x64xi32>
-    %59 = arith.cmpi sle, %57, %58 : tensor<64x64xi32>
-    %60 = math.exp %54 : tensor<64x64xf32>
+    %48 = tile.broadcast %advance.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %49 = arith.select %47, %48, %cst_4 : tensor<64x64xi1>, tensor<64x64xf32>
+    %50 = tile.prefix_sum %49 dim 0 : tensor<64x64xf32>
+    %51 = tile.iota dim 1 : tensor<1x64xi32>
+    %52 = tile.iota dim 0 : tensor<64x1xi32>
+    %53 = tile.broadcast %51 : tensor<1x64xi32> to tensor<64x64xi32>
+    %54 = tile.broadcast %52 : tensor<64x1xi32> to tensor<64x64xi32>
+    %55 = arith.cmpi sle, %53, %54 : tensor<64x64xi32>
+    %56 = math.exp %50 : tensor<64x64xf32>
     %cst_5 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %61 = arith.select %59, %60, %cst_5 : tensor<64x64xi1>, tensor<64x64xf32>
+    %57 = arith.select %55, %56, %cst_5 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_6 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %62 = tile.dot %36, %36, %cst_6 {tile.name = "advance.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %63 = arith.mulf %62, %61 : tensor<64x64xf32>
-    %64 = tile.broadcast %38 : tensor<64x1xf32> to tensor<64x64xf32>
-    %65 = arith.mulf %64, %63 : tensor<64x64xf32>
-    %66 = tile.unit_lower_inverse %65 {tile.name = "advance.inverse"} : tensor<64x64xf32>
-    %67 = tile.broadcast %43 : tensor<64x1xf32> to tensor<64x128xf32>
-    %68 = arith.mulf %67, %36 : tensor<64x128xf32>
+    %advance.key_scores = tile.dot %advance.load_key, %advance.load_key, %cst_6 {tile.name = "advance.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %58 = arith.mulf %advance.key_scores, %57 : tensor<64x64xf32>
+    %59 = tile.broadcast %advance.load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %60 = arith.mulf %59, %58 : tensor<64x64xf32>
+    %advance.inverse = tile.unit_lower_inverse %60 {tile.name = "advance.inverse"} : tensor<64x64xf32>
+    %61 = tile.broadcast %39 : tensor<64x1xf32> to tensor<64x128xf32>
+    %62 = arith.mulf %61, %advance.load_key : tensor<64x128xf32>
     %cst_7 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %69 = tile.dot %68, %arg9, %cst_7 {tile.name = "advance.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %70 = arith.subf %37, %69 : tensor<64x128xf32>
-    %71 = tile.broadcast %38 : tensor<64x1xf32> to tensor<64x128xf32>
-    %72 = arith.mulf %71, %70 : tensor<64x128xf32>
+    %advance.predict = tile.dot %62, %arg9, %cst_7 {tile.name = "advance.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %63 = arith.subf %advance.load_value, %advance.predict : tensor<64x128xf32>
+    %64 = tile.broadcast %advance.load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %65 = arith.mulf %64, %63 : tensor<64x128xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %73 = tile.dot %66, %72, %cst_8 {tile.name = "advance.updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %74 = tile.broadcast %45 : tensor<64x1xf32> to tensor<64x128xf32>
-    %75 = arith.mulf %74, %36 : tensor<64x128xf32>
-    %76 = tile.broadcast %46 : tensor<1x1xf32> to tensor<128x128xf32>
-    %77 = arith.mulf %76, %arg9 : tensor<128x128xf32>
-    %78 = tile.dot %75, %73, %77 {tile.name = "advance.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %78 : tensor<128x128xf32>
+    %advance.updates = tile.dot %advance.inverse, %65, %cst_8 {tile.name = "advance.updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %66 = tile.broadcast %41 : tensor<64x1xf32> to tensor<64x128xf32>
+    %67 = arith.mulf %66, %advance.load_key : tensor<64x128xf32>
+    %68 = tile.broadcast %42 : tensor<1x1xf32> to tensor<128x128xf32>
+    %69 = arith.mulf %68, %arg9 : tensor<128x128xf32>
+    %advance.next_state = tile.dot %67, %advance.updates, %69 {tile.name = "advance.next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %advance.next_state : tensor<128x128xf32>
   }
   %c64_2 = arith.constant 64 : index
   %35 = scf.for %arg8 = %32 to %33 step %c64_2 iter_args(%arg9 = %34) -> (tensor<128x128xf32>) {
-    %36 = tile.load %arg1[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %37 = tile.load %arg2[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %38 = tile.load %arg0[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_key = tile.load %arg1[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_key"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_value = tile.load %arg2[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_value"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
+    %load_query = tile.load %arg0[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_query"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
     %cst_3 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %39 = arith.mulf %38, %cst_3 : tensor<64x128xf32>
-    %40 = tile.load %arg6[%arg8, %0] dims [0, 1] limit(%33) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
-    %41 = tile.load %arg5[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
-    %42 = tile.prefix_sum %41 dim 0 {reverse} : tensor<64x1xf32>
-    %43 = tile.slice %42 dim 0 offset 1 size 63 : tensor<64x1xf32>
-    %44 = tile.prefix_sum %41 dim 0 : tensor<64x1xf32>
-    %45 = math.exp %44 : tensor<64x1xf32>
+    %36 = arith.mulf %load_query, %cst_3 : tensor<64x128xf32>
+    %load_beta = tile.load %arg6[%arg8, %0] dims [0, 1] limit(%33) {tile.name = "load_beta"} : !tile.view<?x2xf32, strides = [?, 1]> -> tensor<64x1xf32>
+    %load_decay = tile.load %arg5[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "load_decay"} : !tile.view<?x2x1xf32, strides = [?, 1, 1]> -> tensor<64x1xf32>
+    %37 = tile.prefix_sum %load_decay dim 0 {reverse} : tensor<64x1xf32>
+    %38 = tile.slice %37 dim 0 offset 1 size 63 : tensor<64x1xf32>
+    %39 = tile.prefix_sum %load_decay dim 0 : tensor<64x1xf32>
+    %40 = math.exp %39 : tensor<64x1xf32>
     %cst_4 = arith.constant dense<0.000000e+00> : tensor<1x1xf32>
-    %46 = tile.concat %43, %cst_4 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
-    %47 = math.exp %46 : tensor<64x1xf32>
-    %48 = tile.slice %45 dim 0 offset 63 size 1 : tensor<64x1xf32>
-    %49 = tile.iota dim 1 : tensor<1x64xi32>
-    %50 = tile.iota dim 0 : tensor<64x1xi32>
-    %51 = tile.broadcast %49 : tensor<1x64xi32> to tensor<64x64xi32>
-    %52 = tile.broadcast %50 : tensor<64x1xi32> to tensor<64x64xi32>
-    %53 = arith.cmpi slt, %51, %52 : tensor<64x64xi32>
+    %41 = tile.concat %38, %cst_4 dim 0 : tensor<63x1xf32>, tensor<1x1xf32>
+    %42 = math.exp %41 : tensor<64x1xf32>
+    %43 = tile.slice %40 dim 0 offset 63 size 1 : tensor<64x1xf32>
+    %44 = tile.iota dim 1 : tensor<1x64xi32>
+    %45 = tile.iota dim 0 : tensor<64x1xi32>
+    %46 = tile.broadcast %44 : tensor<1x64xi32> to tensor<64x64xi32>
+    %47 = tile.broadcast %45 : tensor<64x1xi32> to tensor<64x64xi32>
+    %48 = arith.cmpi slt, %46, %47 : tensor<64x64xi32>
     %cst_5 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %54 = tile.broadcast %41 : tensor<64x1xf32> to tensor<64x64xf32>
-    %55 = arith.select %53, %54, %cst_5 : tensor<64x64xi1>, tensor<64x64xf32>
-    %56 = tile.prefix_sum %55 dim 0 : tensor<64x64xf32>
-    %57 = tile.iota dim 1 : tensor<1x64xi32>
-    %58 = tile.iota dim 0 : tensor<64x1xi32>
-    %59 = tile.broadcast %57 : tensor<1x64xi32> to tensor<64x64xi32>
-    %60 = tile.broadcast %58 : tensor<64x1xi32> to tensor<64x64xi32>
-    %61 = arith.cmpi sle, %59, %60 : tensor<64x64xi32>
-    %62 = math.exp %56 : tensor<64x64xf32>
+    %49 = tile.broadcast %load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %50 = arith.select %48, %49, %cst_5 : tensor<64x64xi1>, tensor<64x64xf32>
+    %51 = tile.prefix_sum %50 dim 0 : tensor<64x64xf32>
+    %52 = tile.iota dim 1 : tensor<1x64xi32>
+    %53 = tile.iota dim 0 : tensor<64x1xi32>
+    %54 = tile.broadcast %52 : tensor<1x64xi32> to tensor<64x64xi32>
+    %55 = tile.broadcast %53 : tensor<64x1xi32> to tensor<64x64xi32>
+    %56 = arith.cmpi sle, %54, %55 : tensor<64x64xi32>
+    %57 = math.exp %51 : tensor<64x64xf32>
     %cst_6 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %63 = arith.select %61, %62, %cst_6 : tensor<64x64xi1>, tensor<64x64xf32>
+    %58 = arith.select %56, %57, %cst_6 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_7 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %64 = tile.dot %39, %36, %cst_7 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %65 = arith.mulf %64, %63 : tensor<64x64xf32>
+    %query_scores = tile.dot %36, %load_key, %cst_7 {tile.name = "query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %59 = arith.mulf %query_scores, %58 : tensor<64x64xf32>
     %cst_8 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %66 = tile.dot %36, %36, %cst_8 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %67 = arith.mulf %66, %63 : tensor<64x64xf32>
-    %68 = tile.broadcast %40 : tensor<64x1xf32> to tensor<64x64xf32>
-    %69 = arith.mulf %68, %67 : tensor<64x64xf32>
-    %70 = tile.unit_lower_inverse %69 {tile.name = "inverse"} : tensor<64x64xf32>
-    %71 = tile.broadcast %45 : tensor<64x1xf32> to tensor<64x128xf32>
-    %72 = arith.mulf %71, %36 : tensor<64x128xf32>
+    %key_scores = tile.dot %load_key, %load_key, %cst_8 {tile.name = "key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %60 = arith.mulf %key_scores, %58 : tensor<64x64xf32>
+    %61 = tile.broadcast %load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %62 = arith.mulf %61, %60 : tensor<64x64xf32>
+    %inverse = tile.unit_lower_inverse %62 {tile.name = "inverse"} : tensor<64x64xf32>
+    %63 = tile.broadcast %40 : tensor<64x1xf32> to tensor<64x128xf32>
+    %64 = arith.mulf %63, %load_key : tensor<64x128xf32>
     %cst_9 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %73 = tile.dot %72, %arg9, %cst_9 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %74 = arith.subf %37, %73 : tensor<64x128xf32>
-    %75 = tile.broadcast %40 : tensor<64x1xf32> to tensor<64x128xf32>
-    %76 = arith.mulf %75, %74 : tensor<64x128xf32>
+    %predict = tile.dot %64, %arg9, %cst_9 {tile.name = "predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %65 = arith.subf %load_value, %predict : tensor<64x128xf32>
+    %66 = tile.broadcast %load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %67 = arith.mulf %66, %65 : tensor<64x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %77 = tile.dot %70, %76, %cst_10 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %78 = tile.broadcast %45 : tensor<64x1xf32> to tensor<64x128xf32>
-    %79 = arith.mulf %78, %39 : tensor<64x128xf32>
+    %updates = tile.dot %inverse, %67, %cst_10 {tile.name = "updates"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %68 = tile.broadcast %40 : tensor<64x1xf32> to tensor<64x128xf32>
+    %69 = arith.mulf %68, %36 : tensor<64x128xf32>
     %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %80 = tile.dot %79, %arg9, %cst_11 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %81 = tile.dot %65, %77, %80 {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    tile.store %81, %arg7[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    %82 = tile.broadcast %47 : tensor<64x1xf32> to tensor<64x128xf32>
-    %83 = arith.mulf %82, %36 : tensor<64x128xf32>
-    %84 = tile.broadcast %48 : tensor<1x1xf32> to tensor<128x128xf32>
-    %85 = arith.mulf %84, %arg9 : tensor<128x128xf32>
-    %86 = tile.dot %83, %77, %85 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    scf.yield %86 : tensor<128x128xf32>
+    %read_state = tile.dot %69, %arg9, %cst_11 {tile.name = "read_state"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %outputs = tile.dot %59, %updates, %read_state {tile.name = "outputs"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    tile.store %outputs, %arg7[%arg8, %0, %c0] dims [0, 2] limit(%33) {tile.name = "store_output"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    %70 = tile.broadcast %42 : tensor<64x1xf32> to tensor<64x128xf32>
+    %71 = arith.mulf %70, %load_key : tensor<64x128xf32>
+    %72 = tile.broadcast %43 : tensor<1x1xf32> to tensor<128x128xf32>
+    %73 = arith.mulf %72, %arg9 : tensor<128x128xf32>
+    %next_state = tile.dot %71, %updates, %73 {tile.name = "next_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    scf.yield %next_state : tensor<128x128xf32>
   }
   tile.return
 }
