@@ -316,8 +316,10 @@ void PlanInstance::bind(Bindings bindings) {
   ++bindCount;
   for (size_t i = 0; i < views.size(); ++i) {
     const BufferPlace &place = buffers[viewPlaces[i].buffer];
-    views[i].base = static_cast<char *>(baseOf(place, bound)) + place.offset +
-                    viewPlaces[i].offset;
+    char *base = static_cast<char *>(baseOf(place, bound));
+    // A buffer that the caller did not give stays null: adding to it would
+    // make an address that looks like one.
+    views[i].base = base ? base + place.offset + viewPlaces[i].offset : nullptr;
   }
 }
 
