@@ -11,16 +11,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
+using namespace hybrid;
 using namespace hybrid::cpu;
-
-Type hybrid::cpu::storageType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                              : element;
-}
-
-int64_t hybrid::cpu::storageBytes(Type element) {
-  return storageType(element).getIntOrFloatBitWidth() / 8;
-}
 
 Value CodeBuilder::i64(int64_t value) {
   return arith::ConstantOp::create(*this, getI64IntegerAttr(value));
@@ -69,17 +61,17 @@ Value CodeBuilder::address(Value base, Int offset, Type element) {
   if (offset.is(0))
     return base;
   auto pointer = LLVM::LLVMPointerType::get(getContext());
-  return LLVM::GEPOp::create(*this, pointer, storageType(element), base,
+  return LLVM::GEPOp::create(*this, pointer, storedType(element), base,
                              valueOf(offset));
 }
 
 Value CodeBuilder::load(Type type, Value address) {
   Type element = getElementTypeOrSelf(type);
-  Type stored = storageType(element);
+  Type stored = storedType(element);
   auto vector = dyn_cast<VectorType>(type);
-  Type storedType = vector ? Type(vector.clone(stored)) : stored;
+  Type loaded = vector ? Type(vector.clone(stored)) : stored;
   Value value =
-      LLVM::LoadOp::create(*this, storedType, address, storageBytes(element));
+      LLVM::LoadOp::create(*this, loaded, address, storedBytes(element));
   return stored == element ? value
                            : arith::TruncIOp::create(*this, type, value);
 }
@@ -87,13 +79,13 @@ Value CodeBuilder::load(Type type, Value address) {
 void CodeBuilder::store(Value value, Value address) {
   Type type = value.getType();
   Type element = getElementTypeOrSelf(type);
-  Type stored = storageType(element);
+  Type stored = storedType(element);
   if (stored != element) {
     auto vector = dyn_cast<VectorType>(type);
     value = arith::ExtUIOp::create(
         *this, vector ? Type(vector.clone(stored)) : stored, value);
   }
-  LLVM::StoreOp::create(*this, value, address, storageBytes(element));
+  LLVM::StoreOp::create(*this, value, address, storedBytes(element));
 }
 
 Type CodeBuilder::widened(Type type, int64_t width) {

@@ -15,6 +15,7 @@
 #define HYBRID_LIB_TARGET_CPU_CODEBUILDER_H
 
 #include "hybrid/Target/CPU/Level.h"
+#include "hybrid/Target/Storage.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -94,12 +95,6 @@ public:
 private:
   LevelTraits traits;
 };
-
-/// How a type is kept in memory.
-mlir::Type storageType(mlir::Type element);
-
-/// The bytes of one element in memory.
-int64_t storageBytes(mlir::Type element);
 
 } // namespace hybrid::cpu
 

@@ -180,7 +180,7 @@ void ProgramLowering::lowerStoreRows(tile::StoreRowsOp store) {
 
 void ProgramLowering::lowerConstant(arith::ConstantOp constant) {
   auto values = cast<DenseElementsAttr>(constant.getValue());
-  Type element = values.getElementType(), stored = storageType(element);
+  Type element = values.getElementType(), stored = storedType(element);
   if (stored != element) {
     SmallVector<Attribute> bytes;
     for (bool bit : values.getValues<bool>())

@@ -17,7 +17,7 @@ using namespace hybrid::cpu;
 
 static int64_t bytesOf(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
-  return type.getNumElements() * storageBytes(type.getElementType());
+  return type.getNumElements() * storedBytes(type.getElementType());
 }
 
 Placement::Placement(tile::ProgramOp program, const LevelTraits &traits)

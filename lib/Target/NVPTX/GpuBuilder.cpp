@@ -8,16 +8,8 @@
 #include "GpuBuilder.h"
 
 using namespace mlir;
+using namespace hybrid;
 using namespace hybrid::nvptx;
-
-Type hybrid::nvptx::storedType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                              : element;
-}
-
-int64_t hybrid::nvptx::storedBytes(Type element) {
-  return storedType(element).getIntOrFloatBitWidth() / 8;
-}
 
 //===----------------------------------------------------------------------===//
 // Integers

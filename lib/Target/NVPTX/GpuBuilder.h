@@ -16,6 +16,7 @@
 
 #include "Layout.h"
 
+#include "hybrid/Target/Storage.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -25,10 +26,6 @@ namespace hybrid::nvptx {
 
 /// Address spaces of LLVM's NVPTX.
 inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
-
-/// How a type is kept in memory: i1 as a byte.
-mlir::Type storedType(mlir::Type element);
-int64_t storedBytes(mlir::Type element);
 
 class GpuBuilder : public mlir::ImplicitLocOpBuilder {
 public:
