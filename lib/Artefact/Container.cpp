@@ -137,21 +137,28 @@ Error hybrid::writeFileAtomically(StringRef path, StringRef bytes) {
   sys::fs::file_status status;
   if (!sys::fs::status(path, status) && sys::fs::is_other(status))
     return writeToDevice(path, bytes);
-  SmallString<128> temporary;
+  // What a link names is replaced, not the link: it may be /dev/stdout.
+  SmallString<128> target(path), temporary;
+  if (sys::fs::is_symlink_file(path))
+    if (std::error_code code = sys::fs::real_path(path, target))
+      return createStringError(code, "cannot write '" + path +
+                                         "': it is a link to a file that "
+                                         "cannot be found: " +
+                                         code.message());
   int descriptor = -1;
   if (std::error_code code = sys::fs::createUniqueFile(
-          path + ".%%%%%%%%.partial", descriptor, temporary))
+          target + ".%%%%%%%%.partial", descriptor, temporary))
     return createStringError(code,
                              "cannot write '" + path + "': " + code.message());
   Error error = writeAll(descriptor, bytes, path);
   if (::close(descriptor) != 0 && !error)
     error = lastError("write", path);
-  if (!error && ::rename(temporary.c_str(), path.str().c_str()) != 0)
+  if (!error && ::rename(temporary.c_str(), target.c_str()) != 0)
     error = lastError("write", path);
   if (error) {
     ::unlink(temporary.c_str());
     return error;
   }
-  synchroniseFolder(path);
+  synchroniseFolder(target);
   return Error::success();
 }

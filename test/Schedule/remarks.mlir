@@ -1,6 +1,6 @@
-// RUN: hybridc %s --compile-to=schedule --remarks=schedule -o /dev/null 2>&1 | FileCheck %s
-// RUN: hybridc %s --compile-to=schedule --remarks=plan -o /dev/null 2>&1 | count 0
-// RUN: hybrid-opt %s --hybrid-schedule --remarks-filter=schedule --remark-format=emitRemark -o /dev/null 2>&1 | FileCheck %s --check-prefix=OPT
+// RUN: hybridc %s --compile-to=schedule --remarks=schedule -o %t 2>&1 | FileCheck %s
+// RUN: hybridc %s --compile-to=schedule --remarks=plan -o %t 2>&1 | count 0
+// RUN: hybrid-opt %s --hybrid-schedule --remarks-filter=schedule --remark-format=emitRemark -o %t 2>&1 | FileCheck %s --check-prefix=OPT
 
 // Every choice has an id that stays, the strategy, and the reason.
 

@@ -9,7 +9,9 @@
 #include "io/AtomicFile.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
+#include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,6 +41,18 @@ Status syncFolder(const std::string &folder) {
   return status;
 }
 
+/// `path`, or where it leads if it is a symbolic link.
+Result<std::string> followLink(const std::string &path) {
+  struct stat link;
+  if (::lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode))
+    return path;
+  std::unique_ptr<char, decltype(&std::free)> real(
+      ::realpath(path.c_str(), nullptr), &std::free);
+  if (!real)
+    return systemFailure("follow the link", path, errno);
+  return std::string(real.get());
+}
+
 } // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
@@ -58,8 +72,10 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
         "cannot write %s: it is there and not a regular file; choose "
         "another path",
         path.c_str());
-  file.target = path;
-  file.partial = folderOf(path) + "/." + name + ".partial";
+  // What a link names is replaced, not the link.
+  HYB_ASSIGN(file.target, followLink(path));
+  name = file.target.substr(file.target.rfind('/') + 1);
+  file.partial = folderOf(file.target) + "/." + name + ".partial";
   file.descriptor = ::open(file.partial.c_str(),
                            O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file.descriptor < 0)

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace hyb;
 using namespace hyb::rt;
@@ -81,6 +82,25 @@ TEST(AtomicFile, NamesTheFolderThatIsMissing) {
   Status status = writeFileAtomically(folder.path("none/a"), "x");
   EXPECT_EQ(status.code(), HYB_IO);
   EXPECT_NE(status.message().find("No such file"), std::string::npos);
+}
+
+TEST(AtomicFile, ReplacesWhatALinkNames) {
+  test::TemporaryFolder folder;
+  folder.write("a", "old");
+  std::string link = folder.path("link"), lost = folder.path("lost");
+  ASSERT_EQ(::symlink("a", link.c_str()), 0);
+  ASSERT_TRUE(writeFileAtomically(link, "new").ok());
+  EXPECT_EQ(folder.read("a"), "new");
+  struct stat present;
+  ASSERT_EQ(::lstat(link.c_str(), &present), 0);
+  EXPECT_TRUE(S_ISLNK(present.st_mode));
+
+  ASSERT_EQ(::symlink("absent", lost.c_str()), 0);
+  Status status = writeFileAtomically(lost, "x");
+  EXPECT_EQ(status.code(), HYB_IO);
+  EXPECT_NE(status.message().find("follow the link"), std::string::npos)
+      << status.message();
+  EXPECT_EQ(folder.fileCount(), 3u);
 }
 
 // Renaming over it would turn a device or a pipe into a file.

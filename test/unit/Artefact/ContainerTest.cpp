@@ -13,8 +13,10 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace hybrid;
 
@@ -110,6 +112,48 @@ TEST_F(Folder, ReplacesAFileWhole) {
   ASSERT_TRUE(bool(buffer));
   EXPECT_EQ((*buffer)->getBuffer(), "new bytes");
   EXPECT_EQ(entries(), 1u);
+}
+
+// A link stays one: it may be /dev/stdout, and every user of the machine has
+// the same.
+TEST_F(Folder, WritesThroughALink) {
+  std::string file = at("a.hbx"), link = at("link"), lost = at("lost");
+  ASSERT_FALSE(bool(writeFileAtomically(file, "old")));
+  ASSERT_FALSE(llvm::sys::fs::create_link(file, link));
+  ASSERT_FALSE(bool(writeFileAtomically(link, "new")));
+  EXPECT_TRUE(llvm::sys::fs::is_symlink_file(link));
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  ASSERT_TRUE(bool(buffer));
+  EXPECT_EQ((*buffer)->getBuffer(), "new");
+
+  ASSERT_FALSE(llvm::sys::fs::create_link(at("absent"), lost));
+  EXPECT_EQ(llvm::toString(writeFileAtomically(lost, "x")),
+            "cannot write '" + lost +
+                "': it is a link to a file that cannot be found: "
+                "No such file or directory");
+  EXPECT_EQ(entries(), 3u);
+}
+
+// A pipe stands for the devices: a test that fails must not take /dev/null away
+// from the whole machine.
+TEST_F(Folder, WritesThroughAPipeAndALinkToIt) {
+  std::string pipe = at("pipe"), link = at("link");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_FALSE(llvm::sys::fs::create_link(pipe, link));
+  int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  for (const std::string &path : {pipe, link}) {
+    EXPECT_FALSE(bool(writeFileAtomically(path, "x")));
+    char found = 0;
+    EXPECT_EQ(::read(reader, &found, 1), 1) << path;
+    EXPECT_EQ(found, 'x');
+  }
+  ::close(reader);
+  llvm::sys::fs::file_status status;
+  ASSERT_FALSE(llvm::sys::fs::status(pipe, status));
+  EXPECT_TRUE(llvm::sys::fs::is_other(status));
+  EXPECT_TRUE(llvm::sys::fs::is_symlink_file(link));
+  EXPECT_EQ(entries(), 2u);
 }
 
 TEST_F(Folder, NamesTheFileItCannotWrite) {
