@@ -260,17 +260,18 @@ static Case lossCase(std::string name, Tensor logits,
 }
 
 /// Losses of the long context, and weights min(exp(short - long), 5) or 1 for
-/// the key tokens (short - long > 2 and long < 2): the caller's sums give
-/// LongCE = 6.496338, LongPPL = exp(2.4 / 2) and plain perplexity = exp(1.32).
+/// the key tokens (short - long > 2 and long < 2), which are 0 and 3: the
+/// caller's sums give LongCE, LongPPL and plain perplexity.
 static Case weightedLoss(std::string name, std::vector<double> weights,
-                         std::vector<double> expected) {
+                         std::vector<double> expected, double sum) {
   std::vector<double> nll = {0.5, 3.0, 1.0, 1.9, 0.2};
   Tensor logits({5, 2});
   // exp(-nll) is the probability of class 0.
   for (int64_t t = 0; t < 5; ++t)
     logits(t, 0) = -std::log(std::expm1(nll[t]));
-  Case fault = lossCase(std::move(name), logits, std::vector<double>(5, 0),
-                        {{0, 0, std::move(expected)}});
+  Case fault = lossCase(
+      std::move(name), logits, std::vector<double>(5, 0),
+      {{0, 0, std::move(expected)}, {0, 0, {sum}, 5e-6, /*isSum=*/true}});
   fault.arguments[2] = Tensor({5}, std::move(weights));
   return fault;
 }
@@ -286,9 +287,11 @@ static std::vector<Case> longContextLosses() {
     keys.push_back(gap > 2 && nll[t] < 2);
     keyed.push_back(keys[t] * nll[t]);
   }
-  return {weightedLoss("PPL_01_long_ce", weights, weighted),
-          weightedLoss("PPL_01_key_tokens", keys, keyed),
-          weightedLoss("PPL_01_plain", {1, 1, 1, 1, 1}, nll)};
+  return {
+      weightedLoss("PPL_01_long_ce", weights, weighted, 5 * 6.496338),
+      weightedLoss("PPL_01_key_tokens", keys, keyed, 2 * std::log(3.320117)),
+      weightedLoss("PPL_01_plain", {1, 1, 1, 1, 1}, nll,
+                   5 * std::log(3.743421))};
 }
 
 std::vector<Case> hybrid::cases::lossFaults() {

@@ -11,6 +11,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace hybrid::cases;
 using llvm::ArrayRef;
@@ -62,6 +63,12 @@ Tensor hybrid::cases::l2norm(Tensor tensor) {
       tensor.data[i] /= std::sqrt(sum);
   }
   return tensor;
+}
+
+std::vector<double> Expected::of(ArrayRef<double> data) const {
+  if (!isSum)
+    return data.slice(first, values.size()).vec();
+  return {std::accumulate(data.begin() + first, data.end(), 0.0)};
 }
 
 Tensor hybrid::cases::rows(const Tensor &tensor, int64_t begin, int64_t end) {

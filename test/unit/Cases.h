@@ -30,6 +30,11 @@ struct Expected {
   int64_t first;
   std::vector<double> values;
   double tolerance = 1e-6;
+  /// `values` is one number, the sum of all elements from `first` on.
+  bool isSum = false;
+
+  /// Of the elements of a result, those that `values` are about.
+  std::vector<double> of(llvm::ArrayRef<double> data) const;
 };
 
 struct Case {

@@ -62,6 +62,30 @@ static Case dynamicNtk() {
                  rows, 1e-5);
 }
 
+/// Position 5000 in a layer that is not scaled and in one whose base has grown.
+static Case ownScaling() {
+  double grown = 10000 * std::pow(8 * 5001.0 / 2048 - 7, 64.0 / 62),
+         plainAngle = 5000 * std::pow(10000.0, -30.0 / 64),
+         scaledAngle = 5000 * std::pow(grown, -30.0 / 64);
+  Case fault{"ROP_13",
+             R"(
+!x = tensor<?x1x64xf32>
+func.func @main(%x: !x, %s: !hybrid.segments) -> (!x, !x) {
+  %plain = hybrid.rotary %x, %s base 10000.0 dim 64 : !x
+  %scaled = hybrid.rotary %x, %s base 10000.0 dim 64 ntk 8.0 original 2048 : !x
+  return %plain, %scaled : !x, !x
+})",
+             {},
+             {Tensor({1, 1, 64}), Tensor()},
+             {{0, 15, {std::cos(plainAngle)}, 1e-5},
+              {0, 47, {std::sin(plainAngle)}, 1e-5},
+              {1, 15, {std::cos(scaledAngle)}, 1e-5},
+              {1, 47, {std::sin(scaledAngle)}, 1e-5}}};
+  fault.arguments[0](0, 0, 15) = 1;
+  fault.call.segments = {{0, 1, 0, 5000}};
+  return fault;
+}
+
 std::vector<Case> hybrid::cases::positionFaults() {
   // Angles are fixed point, in 2^-32 of a turn: 1.2e-5 at position 15962.
   Case far = rotated("ROP_02", 8, 0, "base 10000.0 dim 8",
@@ -75,7 +99,9 @@ std::vector<Case> hybrid::cases::positionFaults() {
           dynamicNtk(),
           rotated("ROP_15", 8, 1, "base 10000.0 dim 8",
                   {{0, 0.0}, {1, 0.1}, {7, 0.7}}, 1e-6),
-          // Two prompts of 5 and 3 tokens decode their next one.
-          rotated("ROP_16", 8, 0, "base 10000.0 dim 8", {{5, 5.0}, {3, 3.0}},
-                  1e-6)};
+          // Two prompts of 5 and 3 tokens decode three more each.
+          rotated("ROP_16", 8, 0, "base 10000.0 dim 8",
+                  {{5, 5.0}, {3, 3.0}, {6, 6.0}, {4, 4.0}, {7, 7.0}, {5, 5.0}},
+                  1e-6),
+          ownScaling()};
 }

@@ -72,7 +72,8 @@ static Case alternatingGates() {
 static std::vector<Case> ungatedCases() {
   GdnFixture f;
   Case gated = gdnCase("LIN_08_zero_gate", f, Call::packed({5}),
-                       {{0, 32, {0.078574, 0.403664}}});
+                       {{0, 32, {0.078574, 0.403664}},
+                        {0, 0, {0.055252}, 1e-6, /*isSum=*/true}});
   gated.arguments[3] = Tensor({5, 1, 1});
   Case plain = gated;
   plain.name = "LIN_08_no_gate";
@@ -275,19 +276,66 @@ static Case endedSequence() {
   return fault;
 }
 
+/// In one call of the chunked path and token by token.
+static Case decayBeforeError() {
+  Case fault = gdnCase("LIN_09", GdnFixture(), Call::packed({5}),
+                       {{0, 32, {-0.155340, 0.164750}},
+                        {0, 0, {-0.056920}, 1e-6, /*isSum=*/true},
+                        {1, 0, {-0.207366, 0.081415}}});
+  fault.splits = {{1, 1, 1, 1, 1}, {4, 1}};
+  return fault;
+}
+
+/// A state of 1 that nothing is written to decays by e each step: what is left
+/// after 86 to 103 of them is 4e-38 to 2e-45 and is read times 1e30. Denormals
+/// have steps of 1.4e-45.
+static Case denormalState() {
+  constexpr int64_t tokens = 103;
+  RecurrenceShape shape;
+  shape.keyDim = shape.valueDim = 8;
+  shape.decayDim = 1;
+  shape.state = true;
+  Tensor q({tokens, 1, 8}), initial({1, 1, 8, 8});
+  for (int64_t t = 0; t < tokens; ++t)
+    q(t, 0, 0) = 1e30;
+  initial(0, 0, 0, 0) = 1;
+  Case fault{"GEN_17_state",
+             shape.text(),
+             Call::packed({tokens}),
+             {q, Tensor({tokens, 1, 8}), gen(0.3, {tokens, 1, 8}),
+              filled({tokens, 1, 1}, -1), Tensor(), initial},
+             {}};
+  for (int64_t t = 86; t <= tokens; ++t) {
+    double left = 1e30 * std::exp(-double(t));
+    fault.expected.push_back({0, (t - 1) * 8, {left}, 2.8e-15 + 1e-5 * left});
+  }
+  fault.expected.push_back({0, 94 * 8, {5.52e-12}, 5.52e-15});
+  return fault;
+}
+
+/// The convolution's history is the last three real tokens; the pads of the
+/// sequence are a segment with a history of their own.
+static Case paddedHistory() {
+  Tensor x({8, 8});
+  std::vector<double> history;
+  for (int64_t t = 0; t < 8; ++t)
+    for (int64_t c = 0; c < 8; ++c)
+      x(t, c) = t + 1;
+  for (double value : {3, 4, 5})
+    history.insert(history.end(), 8, value);
+  return {"CCH_01_convolution",
+          shortConvText(8, 4, true),
+          Call::packed({5, 3}),
+          {x, filled({8, 4}, 1), Tensor(), Tensor({2, 3, 8})},
+          {{1, 0, history, 0}}};
+}
+
 std::vector<Case> hybrid::cases::recurrenceFaults() {
   std::vector<Case> faults = {
-      alternatingGates(),
-      gdnCase("LIN_09", GdnFixture(), Call::packed({5}),
-              {{0, 32, {-0.155340, 0.164750}}, {1, 0, {-0.207366, 0.081415}}}),
-      smallActivations(),
-      zeroRow(),
-      emptySequence(),
-      sharedKeyHeads(),
-      largeReadout(),
-      writeStrength(),
-      normalisedKeys(),
-      endedSequence()};
+      alternatingGates(), decayBeforeError(), smallActivations(),
+      zeroRow(),          emptySequence(),    sharedKeyHeads(),
+      largeReadout(),     writeStrength(),    normalisedKeys(),
+      endedSequence(),    denormalState(),    paddedHistory()};
   for (std::vector<Case> more :
        {ungatedCases(), paddedCases(), convolutionHistory()})
     faults.insert(faults.end(), more.begin(), more.end());

@@ -37,7 +37,7 @@ static void expectValues(const Case &known, llvm::ArrayRef<Tensor> results) {
     ASSERT_LT(expected.result, results.size());
     llvm::ArrayRef<double> data = results[expected.result].data;
     ASSERT_LE(expected.first + expected.values.size(), data.size());
-    expectNear(data.slice(expected.first, expected.values.size()), expected,
+    expectNear(expected.of(data), expected,
                known.name + ", result " + std::to_string(expected.result));
   }
 }

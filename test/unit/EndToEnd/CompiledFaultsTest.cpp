@@ -5,111 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Public faults whose right answer is no list of numbers: memory that must not
-// be touched, results that must be equal, lengths that must not matter.
+// Public faults whose right answer is no list of numbers: results that must be
+// equal or finite, lengths that must not matter.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CompiledFunction.h"
-#include "PlacedMemory.h"
+#include "FaultArguments.h"
 
 using namespace hybrid;
 using namespace hybrid::cases;
 using namespace hybrid::test;
-
-namespace {
-
-cpu::Level bestLevel() { return cpu::levelsHere().back(); }
-
-/// Largest difference relative to the largest value, or to 1e-3 where all are 0
-/// but for rounding; infinite where a value is not finite.
-double distance(const Tensor &found, const Tensor &expected) {
-  double worst = 0, largest = 1e-3;
-  for (auto [x, y] : llvm::zip_equal(found.data, expected.data)) {
-    if (!std::isfinite(x))
-      return std::numeric_limits<double>::infinity();
-    worst = std::max(worst, std::abs(x - y));
-    largest = std::max(largest, std::abs(y));
-  }
-  return worst / largest;
-}
-
-void expectNear(llvm::ArrayRef<Tensor> found, llvm::ArrayRef<Tensor> expected,
-                double tolerance) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (auto [i, results] : llvm::enumerate(llvm::zip(found, expected))) {
-    auto [x, y] = results;
-    EXPECT_LT(distance(x, y), tolerance) << "result " << i;
-  }
-}
-
-void expectSameBits(llvm::ArrayRef<Tensor> found,
-                    llvm::ArrayRef<Tensor> expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (auto [i, results] : llvm::enumerate(llvm::zip(found, expected))) {
-    auto [x, y] = results;
-    EXPECT_EQ(x.data, y.data) << "result " << i;
-  }
-}
-
-/// Random-looking arguments of a recurrence over `tokens` tokens; gates are
-/// `gate` everywhere, or ordinary ones.
-std::vector<Tensor> recurrenceArguments(const RecurrenceShape &shape,
-                                        int64_t tokens, int64_t slots,
-                                        std::optional<double> gate = {}) {
-  std::vector<Tensor> arguments = {
-      gen(0.1, {tokens, shape.heads, shape.keyDim}),
-      l2norm(gen(0.2, {tokens, shape.kvHeads, shape.keyDim})),
-      gen(0.3, {tokens, shape.kvHeads, shape.valueDim})};
-  if (shape.decayDim) {
-    Tensor decay = gen(0.4, {tokens, shape.heads, shape.decayDim});
-    for (double &g : decay.data)
-      g = gate ? *gate : -softplus(g) / 16;
-    arguments.push_back(decay);
-  }
-  if (shape.beta)
-    arguments.push_back(map(gen(0.5, {tokens, shape.heads}), sigmoid));
-  arguments.push_back(Tensor());
-  if (shape.state)
-    arguments.push_back(gen(0.8, shape.stateShape(slots)));
-  return arguments;
-}
-
-RecurrenceShape gla(int64_t heads, int64_t width) {
-  RecurrenceShape shape;
-  shape.heads = shape.kvHeads = heads;
-  shape.keyDim = shape.valueDim = shape.decayDim = width;
-  return shape;
-}
-
-RecurrenceShape gdn(int64_t heads, int64_t width) {
-  RecurrenceShape shape = gla(heads, width);
-  shape.update = "delta";
-  shape.decayDim = 1;
-  shape.beta = true;
-  return shape;
-}
-
-AttentionShape attention(int64_t heads, int64_t kvHeads, int64_t width,
-                         int64_t window = 0) {
-  AttentionShape shape;
-  shape.heads = heads;
-  shape.kvHeads = kvHeads;
-  shape.dim = shape.valueDim = width;
-  shape.windows.assign(heads, window);
-  shape.sinks.assign(heads, window ? 2 : 0);
-  shape.scale = 1 / std::sqrt(double(width));
-  return shape;
-}
-
-std::vector<Tensor> attentionArguments(const AttentionShape &shape,
-                                       int64_t tokens) {
-  return {gen(0.1, {tokens, shape.heads, shape.dim}),
-          gen(0.2, {tokens, shape.kvHeads, shape.dim}),
-          gen(0.3, {tokens, shape.kvHeads, shape.valueDim}), Tensor()};
-}
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Gates
@@ -160,6 +65,22 @@ TEST(CompiledFaults, LIN_05_gradients) {
              backward.oracle(arguments, Call::packed({64})), 1e-5);
 }
 
+/// A log gate of 0 is no gate.
+TEST(CompiledFaults, LIN_08_gated_minus_ungated) {
+  RecurrenceShape gated = gdn(1, 64), ungated = gated;
+  ungated.decayDim = 0;
+  Tensor eighth = filled({130, 1, 64}, 0.125);
+  std::vector<Tensor> arguments = {eighth, eighth, filled({130, 1, 64}, 1),
+                                   filled({130, 1}, 1.9), Tensor()};
+  CompiledFunction without(ungated.text(), bestLevel());
+  Tensor expected = without.evaluate(arguments, Call::packed({130})).at(0);
+  arguments.insert(arguments.begin() + 3, Tensor({130, 1, 1}));
+  CompiledFunction with(gated.text(), bestLevel());
+  Tensor found = with.evaluate(arguments, Call::packed({130})).at(0);
+  for (auto [x, y] : llvm::zip_equal(found.data, expected.data))
+    EXPECT_LT(std::abs(x - y), 1e-6);
+}
+
 TEST(CompiledFaults, LIN_17_gradient_of_the_initial_state) {
   for (RecurrenceShape shape : {gla(2, 64), gdn(2, 64)}) {
     shape.state = true;
@@ -198,6 +119,47 @@ TEST(CompiledFaults, ATT_19_length_and_score_change) {
 }
 
 //===----------------------------------------------------------------------===//
+// Grouped heads
+//===----------------------------------------------------------------------===//
+
+/// Columns of heads, each as often as the group is large.
+static Tensor repeatedHeads(const Tensor &tensor, int64_t times) {
+  Tensor wide({tensor.dim(0), tensor.dim(1) * times, tensor.dim(2)});
+  for (int64_t t = 0; t < wide.dim(0); ++t)
+    for (int64_t h = 0; h < wide.dim(1); ++h)
+      for (int64_t c = 0; c < wide.dim(2); ++c)
+        wide(t, h, c) = tensor(t, h / times, c);
+  return wide;
+}
+
+/// The gradients of a shared head are the sum over its group.
+TEST(CompiledFaults, ATT_13_gradients_of_shared_heads) {
+  constexpr int64_t tokens = 20, width = 16;
+  AttentionShape grouped = attention(4, 2, width),
+                 each = attention(4, 4, width);
+  CompiledFunction shared(grouped.gradientText(), bestLevel()),
+      alone(each.gradientText(), bestLevel());
+  std::vector<Tensor> arguments = attentionArguments(grouped, tokens);
+  arguments.push_back(gen(0.9, {tokens, 4, width}));
+  Call call = Call::packed({tokens});
+  std::vector<Tensor> found = shared.evaluate(arguments, call);
+  for (unsigned i : {1, 2})
+    arguments[i] = repeatedHeads(arguments[i], 2);
+  std::vector<Tensor> parts = alone.evaluate(arguments, call);
+  ASSERT_EQ(found.size(), 4u);
+  ASSERT_EQ(parts.size(), 4u);
+  expectNear({found[0], found[1]}, {parts[0], parts[1]}, 1e-6);
+  for (unsigned i : {2, 3}) {
+    Tensor sum({tokens, 2, width});
+    for (int64_t t = 0; t < tokens; ++t)
+      for (int64_t h = 0; h < 4; ++h)
+        for (int64_t c = 0; c < width; ++c)
+          sum(t, h / 2, c) += parts[i](t, h, c);
+    expectNear({found[i]}, {sum}, 1e-5);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Masked rows
 //===----------------------------------------------------------------------===//
 
@@ -228,229 +190,61 @@ TEST(CompiledFaults, ATT_05_masked_row) {
 }
 
 //===----------------------------------------------------------------------===//
-// Memory
-//===----------------------------------------------------------------------===//
-
-/// As f32 holds them: what a kernel leaves alone is compared too.
-static std::vector<Tensor> rounded(std::vector<Tensor> arguments) {
-  for (Tensor &argument : arguments)
-    for (double &x : argument.data)
-      x = float(x);
-  return arguments;
-}
-
-/// The last of a packed row of sequences ends at the end of every tensor.
-TEST(CompiledFaults, LIN_22_nothing_past_the_end_is_touched) {
-  Call call = Call::packed({150, 0, 42, 64});
-  RecurrenceShape delta = gdn(4, 64), additive = gla(4, 64);
-  delta.state = additive.state = true;
-  for (const RecurrenceShape &shape : {delta, additive})
-    for (const std::string &text : {shape.text(), shape.gradientText()}) {
-      CompiledFunction function(text, bestLevel());
-      std::vector<Tensor> arguments =
-          rounded(recurrenceArguments(shape, 256, 4));
-      if (text == shape.gradientText())
-        arguments.push_back(gen(0.9, {256, 4, 64}));
-      std::vector<Tensor> expected = function.evaluate(arguments, call);
-      function.runKernel = runBeforeGuardPages;
-      expectSameBits(function.evaluate(arguments, call), expected);
-    }
-  for (int64_t window : {0, 20}) {
-    AttentionShape shape = attention(4, 2, 64, window);
-    CompiledFunction function(shape.gradientText(), bestLevel());
-    std::vector<Tensor> arguments = attentionArguments(shape, 256);
-    arguments.push_back(gen(0.9, {256, 4, 64}));
-    std::vector<Tensor> expected = function.evaluate(arguments, call);
-    function.runKernel = runBeforeGuardPages;
-    expectSameBits(function.evaluate(arguments, call), expected);
-  }
-}
-
-/// As cpu::runLoaded with `fill` behind the last element of every tensor.
-static llvm::LogicalResult runWithTail(const cpu::LoadedKernel &kernel,
-                                       tile::ProgramOp program,
-                                       llvm::ArrayRef<tile::HostView> views,
-                                       llvm::ArrayRef<int64_t> symbols,
-                                       double fill) {
-  auto setTails = [&](double value) {
-    for (const tile::HostView &view : views) {
-      int64_t last = view.offset + 1;
-      for (auto [size, stride] : llvm::zip(view.sizes, view.strides))
-        last += (size - 1) * stride;
-      for (double &x : view.memory.drop_front(std::max<int64_t>(last, 0)))
-        x = std::isnan(x) || x == fill ? value : x;
-    }
-  };
-  setTails(fill);
-  llvm::LogicalResult result = cpu::runLoaded(kernel, program, views, symbols);
-  setTails(std::numeric_limits<double>::quiet_NaN());
-  return result;
-}
-
-/// 65 rows: what lies behind them in memory changes no bit.
-TEST(CompiledFaults, LIN_15_rows_past_the_end) {
-  Call call = Call::packed({65});
-  std::vector<std::pair<std::string, std::vector<Tensor>>> functions;
-  for (const RecurrenceShape &shape : {gla(2, 16), gdn(2, 16)}) {
-    functions.push_back({shape.text(), recurrenceArguments(shape, 65, 0)});
-    functions.push_back(
-        {shape.gradientText(), recurrenceArguments(shape, 65, 0)});
-    functions.back().second.push_back(gen(0.9, {65, 2, 16}));
-  }
-  AttentionShape shape = attention(2, 1, 16);
-  functions.push_back({shape.gradientText(), attentionArguments(shape, 65)});
-  functions.back().second.push_back(gen(0.9, {65, 2, 16}));
-  for (const auto &[text, arguments] : functions) {
-    CompiledFunction function(text, bestLevel());
-    std::vector<Tensor> expected;
-    for (double fill : {0.0, std::numeric_limits<double>::quiet_NaN(),
-                        std::numeric_limits<double>::infinity()}) {
-      function.runKernel = [fill](const cpu::LoadedKernel &kernel,
-                                  tile::ProgramOp program,
-                                  llvm::ArrayRef<tile::HostView> views,
-                                  llvm::ArrayRef<int64_t> symbols) {
-        return runWithTail(kernel, program, views, symbols, fill);
-      };
-      std::vector<Tensor> results = function.evaluate(arguments, call);
-      if (expected.empty())
-        expected = results;
-      expectSameBits(results, expected);
-    }
-  }
-}
-
-/// Operands and results are columns of wider rows that lie far apart.
-TEST(CompiledFaults, SIZ_05_SIZ_08_SIZ_09_attention_on_distant_rows) {
-  CompiledFunction function(R"(
-!x = tensor<?x2x16xf32>
-!wide = tensor<?x8x16xf32>
-func.func @main(%x: !wide, %s: !hybrid.segments) -> (!x, !wide) {
-  %q = hybrid.slice %x dim 1 from 0 size 2 : !wide -> !x
-  %k = hybrid.slice %x dim 1 from 2 size 2 : !wide -> !x
-  %v = hybrid.slice %x dim 1 from 4 size 2 : !wide -> !x
-  %dout = hybrid.slice %x dim 1 from 6 size 2 : !wide -> !x
-  %o, %lse = hybrid.attention %q, %k, %v, %s scale 0.25 windows [0, 7] sinks [0, 1]
-    : (!x, !x, !x, !hybrid.segments) -> (!x, tensor<?x2xf32>)
-  %dq, %dk, %dv = hybrid.attention_grad %q, %k, %v, %o, %lse, %dout, %s
-    scale 0.25 windows [0, 7] sinks [0, 1]
-    : (!x, !x, !x, !x, tensor<?x2xf32>, !x, !hybrid.segments) -> (!x, !x, !x)
-  %grads = hybrid.concat %dq, %dk, %dv, %o dim 1 : (!x, !x, !x, !x) -> !wide
-  return %o, %grads : !x, !wide
-})",
-                            bestLevel());
-  std::vector<Tensor> arguments = {gen(0.1, {70, 8, 16}), Tensor()};
-  Call call = Call::packed({65, 5});
-  std::vector<Tensor> expected = function.evaluate(arguments, call);
-  function.runKernel = runOnDistantRows;
-  expectSameBits(function.evaluate(arguments, call), expected);
-}
-
-TEST(CompiledFaults, SIZ_05_recurrence_on_distant_rows) {
-  CompiledFunction function(R"(
-!x = tensor<?x1x16xf32>
-!wide = tensor<?x4x16xf32>
-!s = tensor<?x1x16x16xf32, #hybrid.slots>
-func.func @main(%x: !wide, %g: tensor<?x1x1xf32>, %b: tensor<?x1xf32>, %s: !hybrid.segments,
-                %state: !s) -> (!wide, !s) {
-  %q = hybrid.slice %x dim 1 from 0 size 1 : !wide -> !x
-  %k = hybrid.slice %x dim 1 from 1 size 1 : !wide -> !x
-  %v = hybrid.slice %x dim 1 from 2 size 1 : !wide -> !x
-  %dout = hybrid.slice %x dim 1 from 3 size 1 : !wide -> !x
-  %kn = hybrid.normalize l2 %k epsilon 1.000000e-06 : !x
-  %o, %final = hybrid.recurrence delta %q, %kn, %v, %s decay(%g) beta(%b) initial(%state) scale 1.0
-    : (!x, !x, !x, !hybrid.segments, tensor<?x1x1xf32>, tensor<?x1xf32>, !s) -> (!x, !s)
-  %d:5 = hybrid.recurrence_grad delta %q, %kn, %v, %s, %dout decay(%g) beta(%b) scale 1.0
-    : (!x, !x, !x, !hybrid.segments, !x, tensor<?x1x1xf32>, tensor<?x1xf32>)
-    -> (!x, !x, !x, tensor<?x1x1xf32>, tensor<?x1xf32>)
-  %all = hybrid.concat %o, %d#0, %d#1, %d#2 dim 1 : (!x, !x, !x, !x) -> !wide
-  return %all, %final : !wide, !s
-})",
-                            bestLevel());
-  std::vector<Tensor> arguments = rounded(
-      {gen(0.1, {70, 4, 16}),
-       map(gen(0.4, {70, 1, 1}), [](double x) { return -softplus(x); }),
-       map(gen(0.5, {70, 1}), sigmoid), Tensor(), gen(0.8, {2, 1, 16, 16})});
-  Call call = Call::packed({65, 5});
-  std::vector<Tensor> expected = function.evaluate(arguments, call);
-  function.runKernel = runOnDistantRows;
-  expectSameBits(function.evaluate(arguments, call), expected);
-}
-
-//===----------------------------------------------------------------------===//
-// Many sequences
-//===----------------------------------------------------------------------===//
-
-/// A batch of `count` sequences is the batch run in `parts` parts. Arguments of
-/// one row per token or per slot are cut; the segments argument is empty.
-static void expectPartsAgree(const std::string &text,
-                             const std::vector<Tensor> &arguments,
-                             int64_t count, int64_t length, int64_t parts,
-                             int64_t context = 0) {
-  CompiledFunction function(text, bestLevel());
-  auto run = [&](int64_t begin, int64_t end) {
-    Call call = Call::packed(std::vector<int64_t>(end - begin, length));
-    call.context = context;
-    for (hybrid::oracle::Segment &segment : call.segments)
-      segment.position = context ? 2 : 0;
-    std::vector<Tensor> cut = arguments;
-    for (Tensor &argument : cut) {
-      int64_t leading = argument.size() ? argument.dim(0) : 0;
-      if (leading == count)
-        argument = rows(argument, begin, end);
-      else if (leading == count * length)
-        argument = rows(argument, begin * length, end * length);
-    }
-    return function.evaluate(cut, call);
-  };
-  std::vector<Tensor> whole = run(0, count);
-  ASSERT_FALSE(whole.empty());
-  for (int64_t part = 0; part < parts; ++part) {
-    int64_t begin = count * part / parts, end = count * (part + 1) / parts;
-    std::vector<Tensor> results = run(begin, end);
-    ASSERT_EQ(results.size(), whole.size());
-    for (auto [i, result] : llvm::enumerate(results)) {
-      int64_t each = whole[i].dim(0) == count ? 1 : length;
-      EXPECT_EQ(result.data, rows(whole[i], begin * each, end * each).data)
-          << "result " << i << ", part " << part;
-    }
-  }
-}
-
-/// 65538 sequence-heads, one more than a grid axis of some targets holds. The
-/// sequences are shorter than in the report: their number is the fault.
-TEST(CompiledFaults, SIZ_01_many_sequences) {
-  for (RecurrenceShape shape : {gla(6, 16), gdn(6, 16)})
-    expectPartsAgree(shape.text(), recurrenceArguments(shape, 10923 * 2, 0),
-                     10923, 2, 2);
-}
-
-/// One decode step of 2048 sequences of 33 heads.
-TEST(CompiledFaults, SIZ_03_many_decode_steps) {
-  constexpr int64_t count = 2048, heads = 33;
-  for (RecurrenceShape shape : {gla(heads, 8), gdn(heads, 8)}) {
-    shape.state = true;
-    expectPartsAgree(shape.text(),
-                     rounded(recurrenceArguments(shape, count, count)), count,
-                     1, 4);
-  }
-  expectPartsAgree(shortConvText(heads * 8, 4, true),
-                   {gen(0.3, {count, heads * 8}), gen(0.7, {heads * 8, 4}),
-                    Tensor(), rounded({gen(0.8, {count, 3, heads * 8})})[0]},
-                   count, 1, 4);
-  for (int64_t window : {0, 2}) {
-    AttentionShape shape = attention(heads, heads, 8, window);
-    shape.cached = true;
-    std::vector<Tensor> arguments = attentionArguments(shape, count);
-    arguments.insert(arguments.begin() + 3, {gen(0.5, {count, heads, 4, 8}),
-                                             gen(0.6, {count, heads, 4, 8})});
-    expectPartsAgree(shape.text(), rounded(arguments), count, 1, 4,
-                     /*context=*/4);
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Packed documents
 //===----------------------------------------------------------------------===//
+
+/// Packed lengths 3, 0, 2 with a state each are three runs of their own, and
+/// the empty one keeps its state.
+TEST(CompiledFaults, VAR_01_solo_runs) {
+  GdnFixture f;
+  RecurrenceShape shape = gdn(1, 8);
+  shape.state = true;
+  CompiledFunction function(shape.text(), bestLevel());
+  Tensor states =
+      rounded({widened(gen(0.8, {3, 1, 3, 2}), {3, 1, 8, 8})}).front();
+  auto run = [&](int64_t begin, int64_t end, const Tensor &initial, Call call) {
+    std::vector<Tensor> arguments;
+    for (const Tensor &operand : {f.q, f.k, f.v})
+      arguments.push_back(
+          widened(rows(operand, begin, end), {end - begin, 1, 8}));
+    arguments.insert(arguments.end(),
+                     {rows(f.decay, begin, end), rows(f.beta, begin, end),
+                      Tensor(), initial});
+    return function.evaluate(arguments, call);
+  };
+  std::vector<Tensor> packed = run(0, 5, states, Call::packed({3, 0, 2}));
+  std::vector<Tensor> first = run(0, 3, rows(states, 0, 1), Call::packed({3}));
+  std::vector<Tensor> last = run(3, 5, rows(states, 2, 3), Call::packed({2}));
+  expectSameBits(packed, {stacked({first[0], last[0]}),
+                          stacked({first[1], rows(states, 1, 2), last[1]})});
+}
+
+/// Two sequences in chunks of 3; the second has ended when the next chunk
+/// comes.
+TEST(CompiledFaults, CCH_02_second_chunk) {
+  RecurrenceShape shape = gdn(1, 8);
+  shape.state = true;
+  CompiledFunction function(shape.text(), bestLevel());
+  std::vector<Tensor> arguments = recurrenceArguments(shape, 9, 2);
+  arguments.back() = Tensor(shape.stateShape(2));
+  auto chunk = [&](int64_t begin, int64_t end, const Tensor &state, Call call,
+                   int64_t position) {
+    for (hybrid::oracle::Segment &segment : call.segments)
+      segment.position = position;
+    std::vector<Tensor> cut = arguments;
+    for (Tensor &argument : cut)
+      if (argument.size())
+        argument = rows(argument, begin, end);
+    cut.back() = state;
+    return function.evaluate(cut, call).at(1);
+  };
+  Tensor afterFirst =
+      chunk(0, 6, arguments.back(), Call::packed({3, 3}), /*position=*/0);
+  Tensor afterSecond =
+      chunk(6, 9, afterFirst, Call::packed({3, 0}), /*position=*/3);
+  EXPECT_EQ(rows(afterSecond, 1, 2).data, rows(afterFirst, 1, 2).data);
+  EXPECT_NE(rows(afterSecond, 0, 1).data, rows(afterFirst, 0, 1).data);
+}
 
 static const char *const kDocumentLayer = R"(
 !x = tensor<?x8xf32>
