@@ -11,6 +11,7 @@
 #include "io/HbxReader.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace hyb::rt::cuda {
 
@@ -51,6 +52,47 @@ int suitability(const HbxReader::Section &section, int capability) {
 
 bool isGpuCode(const HbxReader::Section &section) {
   return section.kind == "cubin" || section.kind == "ptx";
+}
+
+/// The newest PTX that a driver takes, times ten ("PTX ISA, release notes"); 0
+/// for drivers that came after this table.
+int newestPtx(int driver) {
+  int major = driver / 1000, minor = driver % 1000 / 10;
+  switch (major) {
+  case 11:
+    return 70 + minor;
+  case 12: // 12.5 and 12.6 have the same
+    return 80 + minor - (minor > 5 ? 1 : 0);
+  case 13:
+    return 90 + minor;
+  default:
+    return 0;
+  }
+}
+
+/// The version of PTX that a text says it is in, times ten; 0 when it says
+/// none.
+int ptxVersion(const std::string &text) {
+  int major = 0, minor = 0;
+  size_t at = text.find(".version ");
+  if (at == std::string::npos ||
+      std::sscanf(text.c_str() + at, ".version %4d.%1d", &major, &minor) != 2)
+    return 0;
+  return 10 * major + minor;
+}
+
+/// What a driver does not say when it refuses PTX that is newer than itself.
+std::string needsNewerDriver(const std::string &text, int driver) {
+  int version = ptxVersion(text), newest = newestPtx(driver);
+  if (newest == 0 || version <= newest)
+    return "";
+  char said[160];
+  std::snprintf(said, sizeof(said),
+                "; PTX ISA %d.%d needs a newer driver; this driver (CUDA "
+                "%d.%d) accepts up to %d.%d",
+                version / 10, version % 10, driver / 1000, driver % 1000 / 10,
+                newest / 10, newest % 10);
+  return said;
 }
 
 /// The log as one line of bounded length.
@@ -133,6 +175,9 @@ Status CudaProgram::loadModule(const HbxReader &artefact,
     name = chip + " from PTX";
     return second;
   }
+  second = Status(second.code(),
+                  second.message() +
+                      needsNewerDriver(text, context->driver().version()));
   return first.ok()
              ? second
              : Status(second.code(), first.message() + "; " + second.message());

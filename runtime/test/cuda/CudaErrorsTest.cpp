@@ -67,7 +67,9 @@ TEST_F(CudaErrors, NoContextIsCurrent) {
 // Code
 //===----------------------------------------------------------------------===//
 
-TEST_F(CudaErrors, NoCodeForThisGpu) {
+// Code for "sm_90a" runs on nothing else, newer GPUs included: that is said
+// before a driver could refuse it.
+TEST_F(CudaErrors, GEN_04_NoCodeForThisGpu) {
   gpu->capability = 75;
   auto runtime = runtimeFor("cuda:0");
   ASSERT_TRUE(runtime.ok());
@@ -77,6 +79,18 @@ TEST_F(CudaErrors, NoCodeForThisGpu) {
                 "capability 7.5; compile the spec with --target=cuda:sm_75");
   expectRefused(open(**runtime, fixtureSections()).status(), HYB_UNSUPPORTED,
                 "artefact holds no GPU code");
+  gpu->capability = 100;
+  auto newer = runtimeFor("cuda:0");
+  ASSERT_TRUE(newer.ok());
+  sections.push_back({"ptx", kFakeChip, fixtureFakeCode()});
+  expectRefused(
+      open(**newer, sections).status(), HYB_UNSUPPORTED,
+      "artefact holds cubin sm_90a, ptx sm_90a, cuda:0 (Fake GPU) has "
+      "compute capability 10.0; compile the spec with "
+      "--target=cuda:sm_100a");
+  EXPECT_EQ(gpu->liveModules, 0);
+  sections.pop_back();
+  gpu->capability = 75;
   // "auto" takes the processor, unless that has no code either.
   auto automatic = runtimeFor("auto");
   ASSERT_TRUE(automatic.ok());
@@ -86,7 +100,7 @@ TEST_F(CudaErrors, NoCodeForThisGpu) {
                 "compute capability 7.5");
 }
 
-TEST_F(CudaErrors, TheDriversLogIsTold) {
+TEST_F(CudaErrors, GEN_16_TheDriversLogIsTold) {
   auto runtime = runtimeFor("cuda:0");
   std::vector<SectionToBuild> sections = withSection("cubin", kFakeChip,
                                                      "\x7f"
@@ -98,7 +112,31 @@ TEST_F(CudaErrors, TheDriversLogIsTold) {
   expectRefused(both, HYB_DEVICE, "cannot load cubin sm_90a");
   expectRefused(both, HYB_DEVICE, "cannot load PTX sm_90a");
   expectRefused(both, HYB_DEVICE,
-                "its log: ptxas fatal: what the fake has to say");
+                "its log: ptxas application ptx input, line 12; fatal: what "
+                "the fake has to say");
+}
+
+TEST_F(CudaErrors, GEN_03_PtxOfANewerToolkit) {
+  auto text = [](const std::string &version) {
+    return ".version " + version + "\n.target sm_90a\nnot a fake image";
+  };
+  gpu->version = 12040;
+  auto runtime = runtimeFor("cuda:0");
+  ASSERT_TRUE(runtime.ok());
+  auto openWith = [&](const std::string &code) {
+    std::vector<SectionToBuild> sections = withSection("cubin", kFakeChip,
+                                                       "\x7f"
+                                                       "ELF of another kind");
+    sections.push_back({"ptx", kFakeChip, code});
+    return open(**runtime, sections).status();
+  };
+  expectRefused(openWith(text("99.0")), HYB_DEVICE,
+                "PTX ISA 99.0 needs a newer driver; this driver (CUDA 12.4) "
+                "accepts up to 8.4");
+  // The newest that it takes loads, or is refused for another reason.
+  EXPECT_EQ(openWith(text("8.4")).message().find("newer driver"),
+            std::string::npos);
+  EXPECT_TRUE(openWith(fixtureFakeCode()).ok());
 }
 
 // PTX serves where the machine code is refused.
@@ -136,7 +174,7 @@ TEST_F(CudaErrors, KernelsThatDoNotFit) {
                 HYB_INVALID_FILE, "code for sm_90a has no kernel 'sgd'");
 }
 
-TEST_F(CudaErrors, MoreBlocksThanAGridHas) {
+TEST_F(CudaErrors, SIZ_04_MoreBlocksThanAGridHas) {
   auto runtime = runtimeFor("cuda:0");
   auto model =
       open(**runtime,

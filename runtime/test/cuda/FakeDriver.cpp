@@ -293,8 +293,10 @@ FAKE int cuModuleLoadDataEx(Module *module, const void *image, unsigned count,
   int code = gpu().load(image, reinterpret_cast<FakeModule **>(module));
   for (unsigned i = 0; code != kSuccess && i < count; ++i)
     if (names[i] == kJitErrorLog)
-      std::strcpy(static_cast<char *>(values[i]),
-                  "ptxas fatal: what the fake has to say\n");
+      std::strcpy(
+          static_cast<char *>(values[i]),
+          "ptxas application ptx input, line 12; fatal:\n what the fake "
+          "has to say\n");
   return code;
 }
 FAKE int cuModuleUnload(Module) {
