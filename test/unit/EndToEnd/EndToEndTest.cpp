@@ -168,14 +168,12 @@ TEST_P(Examples, MatchTheOracle) {
   expectAnySplitIsTheWhole(compiled);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, Examples,
-                         testing::Values("demo", "demo_gla", "transformer_376m",
-                                         "rope_nope_376m", "swa_nope_376m",
-                                         "gla_nope_376m", "gdn_nope_376m",
-                                         "headwise_376m", "gla_nope_swla_376m"),
-                         [](const auto &info) {
-                           return std::string(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Specs, Examples,
+    testing::Values("book_25m", "demo", "demo_gla", "transformer_376m",
+                    "rope_nope_376m", "swa_nope_376m", "gla_nope_376m",
+                    "gdn_nope_376m", "headwise_376m", "gla_nope_swla_376m"),
+    [](const auto &info) { return std::string(info.param); });
 
 /// Resident bytes of this process, as the operating system counts them.
 int64_t residentBytes() {

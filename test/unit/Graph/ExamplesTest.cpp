@@ -119,13 +119,11 @@ TEST_P(ExamplesTest, LossIsOfTheLogits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, ExamplesTest,
-                         testing::Values("demo", "demo_gla", "transformer_376m",
-                                         "rope_nope_376m", "swa_nope_376m",
-                                         "gla_nope_376m", "gdn_nope_376m",
-                                         "headwise_376m", "gla_nope_swla_376m"),
-                         [](const auto &info) {
-                           return std::string(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Specs, ExamplesTest,
+    testing::Values("book_25m", "demo", "demo_gla", "transformer_376m",
+                    "rope_nope_376m", "swa_nope_376m", "gla_nope_376m",
+                    "gdn_nope_376m", "headwise_376m", "gla_nope_swla_376m"),
+    [](const auto &info) { return std::string(info.param); });
 
 } // namespace
