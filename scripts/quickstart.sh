@@ -28,7 +28,7 @@ say() {
 say "packages: what hybridc is built with, by scripts/setup.sh"
 scripts/setup.sh
 
-say "build: the compiler hybridc and the program hybrid-run"
+say "build: the compiler hybridc and the program hybrid-run (about 3 minutes on two processors)"
 scripts/build.sh release hybridc hybrid-run
 
 say "book: the King James Bible, 4.4 MB; the last 400,000 bytes are kept for validation"
@@ -38,10 +38,9 @@ say "compile: $spec to one artefact for this kind of processor"
 mkdir -p "$run"
 "$bin/hybridc" "$spec" -o "$artefact" --target=cpu
 
-say "train: ${train_bytes} bytes of the book, then validate on text the model has not seen"
+say "train: ${train_bytes} bytes of the book (about 12 minutes on two processors), then validate on text the model has not seen"
 "$bin/hybrid-run" train "$artefact" --text="$data/train.txt" --valid="$data/valid.txt" \
   --out="$run" --bytes="$train_bytes" --batch="$batch" --lr="$learning_rate"
-echo "loss curve: $run/loss.svg"
 
 say "write: 400 bytes"
 "$bin/hybrid-run" generate "$artefact" --weights="$run" --prompt="In the beginning" --bytes=400
