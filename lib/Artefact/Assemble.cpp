@@ -106,21 +106,24 @@ static json::Value metaToJSON(StringRef spec, const ModelTables &tables,
   for (const ParameterRow &parameter : tables.params)
     if (parameter.path == "embed.weight" && parameter.shape.size() == 2)
       width = parameter.shape[1];
-  return json::Object{
-      {"model", tables.meta.name},
-      {"spec", spec},
-      {"vocab", tables.meta.vocab},
-      {"width", width},
-      {"layers", countLayers(tables)},
-      {"trained_length", tables.meta.trainedLength},
-      {"toolchain", "hybridc " HYBRID_VERSION ", LLVM " LLVM_VERSION_STRING},
-      {"targets", std::move(names)},
-      {"levels", std::move(levels)}};
+  return json::Object{{"model", tables.meta.name},
+                      {"spec", spec},
+                      {"vocab", tables.meta.vocab},
+                      {"width", width},
+                      {"layers", countLayers(tables)},
+                      {"trained_length", tables.meta.trainedLength},
+                      {"toolchain", toolchainName()},
+                      {"targets", std::move(names)},
+                      {"levels", std::move(levels)}};
 }
 
 //===----------------------------------------------------------------------===//
 // Artefact
 //===----------------------------------------------------------------------===//
+
+llvm::StringRef hybrid::toolchainName() {
+  return "hybridc " HYBRID_VERSION ", LLVM " LLVM_VERSION_STRING;
+}
 
 llvm::Expected<std::string>
 hybrid::assembleArtefact(StringRef spec, const ModelTables &tables,

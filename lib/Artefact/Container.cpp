@@ -8,11 +8,13 @@
 #include "hybrid/Artefact/Container.h"
 
 #include "core/HbxFormat.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -150,6 +152,9 @@ Error hybrid::writeFileAtomically(StringRef path, StringRef bytes) {
           target + ".%%%%%%%%.partial", descriptor, temporary))
     return createStringError(code,
                              "cannot write '" + path + "': " + code.message());
+  // An interrupt leaves nothing half-written beside the place of the file.
+  sys::RemoveFileOnSignal(temporary);
+  llvm::scope_exit keep([&] { sys::DontRemoveFileOnSignal(temporary); });
   Error error = writeAll(descriptor, bytes, path);
   if (::close(descriptor) != 0 && !error)
     error = lastError("write", path);

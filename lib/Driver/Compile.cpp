@@ -116,6 +116,11 @@ Outcome hybrid::fail(const Twine &message) {
   return Outcome::BadInput;
 }
 
+Outcome hybrid::failUsage(const Twine &message) {
+  llvm::errs() << "hybridc: error: " << message << "; see hybridc --help\n";
+  return Outcome::Usage;
+}
+
 Outcome Compiler::dump(Phase phase, StringRef suffix, StringRef text) {
   if (options.dumpFolder.empty())
     return Outcome::Ok;
@@ -170,62 +175,6 @@ static std::string printModule(ModuleOp module) {
 // The way of a spec
 //===----------------------------------------------------------------------===//
 
-static constexpr llvm::StringLiteral builtTargets[] = {
-    "cpu",         "cuda:sm_80",   "cuda:sm_89",
-    "cuda:sm_90a", "cuda:sm_100a", "cuda:sm_120a"};
-static constexpr llvm::StringLiteral builtLevels[] = {"x86-64", "x86-64-v3",
-                                                      "x86-64-v4"};
-
-Outcome Compiler::checkTargets() {
-  auto refuse = [&](StringRef what, StringRef given,
-                    ArrayRef<llvm::StringLiteral> known) {
-    return fail(what + " '" + given + "' is not built in; this hybridc has: " +
-                llvm::join(known, ", "));
-  };
-  for (StringRef target : options.targets)
-    if (!llvm::is_contained(builtTargets, target))
-      return refuse("target", target, builtTargets);
-  for (StringRef level : options.cpuLevels)
-    if (!llvm::is_contained(builtLevels, level))
-      return refuse("cpu level", level, builtLevels);
-  for (auto [index, target] : llvm::enumerate(options.targets))
-    if (llvm::is_contained(ArrayRef(options.targets).take_front(index), target))
-      return fail("target '" + target + "' is given twice; name it once");
-  if (options.targets.size() > 1 && isOfOneTarget())
-    return fail("'" + phaseInfo(options.lastPhase).name +
-                "' is made per target, and " + Twine(options.targets.size()) +
-                " are given: " + llvm::join(options.targets, ", ") +
-                "; give one --target");
-  return checkEmit();
-}
-
-/// Text and objects belong to one kind of target, and to one level of it.
-Outcome Compiler::checkEmit() {
-  if (options.emit == Emit::Artefact)
-    return Outcome::Ok;
-  const std::string &target = options.targets.front();
-  bool isForCPU = options.emit != Emit::PTX;
-  if (isForCPU != (target == "cpu"))
-    return fail(isForCPU
-                    ? "'" + target +
-                          "' has PTX alone; give --emit=ptx, or "
-                          "--target=cpu"
-                    : "PTX is code of a GPU, and the target is 'cpu'; give "
-                      "--target=cuda:sm_90a, or another of them");
-  if (isForCPU && options.cpuLevels.size() > 1)
-    return fail("code is written per level, and " +
-                Twine(options.cpuLevels.size()) +
-                " are given: " + llvm::join(options.cpuLevels, ", ") +
-                "; give one --cpu-levels");
-  return Outcome::Ok;
-}
-
-/// Whether what is to be written belongs to one target.
-bool Compiler::isOfOneTarget() const {
-  return options.printMemoryPlan || (options.lastPhase >= Phase::Schedule &&
-                                     options.lastPhase < Phase::Artefact);
-}
-
 Phase hybrid::firstPhaseOf(ModuleOp module) {
   Phase first = Phase::Spec;
   for (auto function : module.getOps<func::FuncOp>())
@@ -238,7 +187,7 @@ Phase hybrid::firstPhaseOf(ModuleOp module) {
 }
 
 Outcome Compiler::run(llvm::SourceMgr &sources) {
-  if (Outcome outcome = checkTargets(); outcome != Outcome::Ok)
+  if (Outcome outcome = checkOptions(options); outcome != Outcome::Ok)
     return outcome;
   if (failed(checkSpecText(sources, context)))
     return Outcome::BadInput;
@@ -263,7 +212,7 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
     OwningOpRef<ModuleOp> scheduled = module->clone();
     made.push_back({target, {}, {}});
     if (Outcome outcome = compileFor(*scheduled, made.back());
-        outcome != Outcome::Ok || isOfOneTarget())
+        outcome != Outcome::Ok || options.isOfOneTarget())
       return outcome;
     if (made.size() == options.targets.size())
       return writeArtefact(*scheduled, made);

@@ -15,6 +15,9 @@ namespace hybrid {
 /// Prints an error that has no place in the spec.
 Outcome fail(const llvm::Twine &message);
 
+/// The same for what is wrong with the command line.
+Outcome failUsage(const llvm::Twine &message);
+
 /// Reports a failure of our own and how to repeat it.
 Outcome internalError(const PhaseInfo &phase, mlir::ModuleOp before,
                       llvm::StringRef pipeline, llvm::StringRef what);

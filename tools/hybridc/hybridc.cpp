@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "report.h"
+#include "usage.h"
 #include "verify.h"
 
 #include "hybrid/Artefact/Container.h"
@@ -112,27 +113,6 @@ static cl::opt<unsigned>
                    cl::desc("of the runtime; default: one per processor"),
                    cl::init(0), cl::cat(memoryOptions));
 
-static cl::extrahelp examples(R"(
-Examples:
-  Compile a spec for the CPU and look at the artefact:
-    hybridc examples/specs/demo.mlir -o demo.hbx
-    hybrid-run info demo.hbx
-
-  See which kernel each layer became, the memory a training step takes, and the
-  assembly:
-    hybridc demo.mlir --compile-to=schedule --remarks=schedule -o schedule.mlir
-    hybridc demo.mlir --print-memory-plan --tokens=8192 --segments=8
-    hybridc demo.mlir --emit=asm --cpu-levels=x86-64-v4 -o demo.s
-
-Subcommands, each with its own --help:
-    hybridc report a.mlir b.mlir      what a mix costs, or two side by side
-    hybridc verify demo.hbx           compiled code beside the oracle
-
-Passes can be watched with --mlir-timing and --mlir-print-ir-after-all;
---help-hidden lists all of these.
-Exit codes: 0 done, 1 bad input, 2 bad command line, 70 internal error.
-)");
-
 /// The exit code, once all that was printed has arrived. (LLVM would abort with
 /// a message of its own.)
 static int finishOutput(int code) {
@@ -143,11 +123,6 @@ static int finishOutput(int code) {
                << llvm::outs().error().message() << "\n";
   llvm::outs().clear_error();
   return static_cast<int>(Outcome::BadInput);
-}
-
-static int usageError(const llvm::Twine &message) {
-  llvm::errs() << "hybridc: " << message << "; see hybridc --help\n";
-  return static_cast<int>(Outcome::Usage);
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,19 +221,24 @@ static int compileSpec() {
   Statistics statistics;
   if (statisticsPath.getNumOccurrences())
     options.statistics = &statistics;
-  llvm::SourceMgr sources;
-  if (!openSpec(sources))
-    return static_cast<int>(Outcome::BadInput);
+  if (llvm::any_of(options.capacities, [](int64_t size) { return size < 0; }))
+    return usageError("a capacity of the memory plan is negative; give whole "
+                      "numbers from 0 up");
+  if (Outcome outcome = checkOptions(options); outcome != Outcome::Ok)
+    return static_cast<int>(outcome);
 
   mlir::DialectRegistry registry;
   registerAllHybridDialects(registry);
   mlir::MLIRContext mlirContext(registry,
                                 mlir::MLIRContext::Threading::DISABLED);
+  if (mlir::failed(watchRemarks(mlirContext, options.statistics)))
+    return usageError("'" + remarks + "' is not a regular expression");
+  llvm::SourceMgr sources;
+  if (!openSpec(sources))
+    return static_cast<int>(Outcome::BadInput);
   // An error shows the line of the spec, not the operation it became.
   mlirContext.printOpOnDiagnostic(false);
   mlir::SourceMgrDiagnosticHandler handler(sources, &mlirContext);
-  if (mlir::failed(watchRemarks(mlirContext, options.statistics)))
-    return usageError("'" + remarks + "' is not a regular expression");
 
   mlir::DefaultTimingManager timing;
   mlir::applyDefaultTimingManagerCLOptions(timing);
@@ -280,10 +260,7 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
 
   cl::HideUnrelatedOptions({&compileOptions, &lookOptions, &memoryOptions});
-  if (!cl::ParseCommandLineOptions(
-          argc, argv,
-          "hybridc: from the spec of a hybrid stack to an artefact\n",
-          &llvm::errs()))
+  if (!readCommandLine(argc, argv))
     return static_cast<int>(Outcome::Usage);
   if (isReport())
     return finishOutput(runReport());

@@ -7,6 +7,8 @@
 
 #include "report.h"
 
+#include "usage.h"
+
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Driver/SpecText.h"
@@ -63,11 +65,9 @@ static FailureOr<ModelReport> reportOn(MLIRContext &mlirContext,
 }
 
 int runReport() {
-  if (specs.size() > 2 || context < 0) {
-    llvm::errs() << "hybridc: report takes one or two specs and a context of 1 "
-                    "or more; see hybridc report --help\n";
-    return static_cast<int>(Outcome::Usage);
-  }
+  if (specs.size() > 2 || context < 0)
+    return usageError("report takes one or two specs and a context of 1 or "
+                      "more");
   DialectRegistry registry;
   registerAllHybridDialects(registry);
   MLIRContext mlirContext(registry, MLIRContext::Threading::DISABLED);

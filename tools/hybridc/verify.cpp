@@ -7,6 +7,8 @@
 
 #include "verify.h"
 
+#include "usage.h"
+
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Verify/Verify.h"
@@ -55,11 +57,15 @@ static cl::opt<bool> json("json",
 bool isVerify() { return static_cast<bool>(verify); }
 
 int runVerify() {
-  if (tokens < 1 || decode < 0 || threads < 0) {
-    llvm::errs() << "hybridc: verify takes 1 token or more, and no negative "
-                    "numbers; see hybridc verify --help\n";
-    return static_cast<int>(Outcome::Usage);
-  }
+  if (tokens < 1 || context < 1 || decode < 0 || threads < 0)
+    return usageError("verify takes 1 token or more, a context of 1 or more, "
+                      "and no negative numbers");
+  if (!isDeviceName(device))
+    return usageError("'" + device +
+                      "' is no device; give auto, cpu or cuda:N");
+  if (!cpuLevel.empty() && !isLevelName(cpuLevel))
+    return usageError("'" + cpuLevel +
+                      "' is no cpu level; give x86-64, x86-64-v3 or x86-64-v4");
   VerifyOptions options;
   options.weights = weights;
   options.seed = seed;

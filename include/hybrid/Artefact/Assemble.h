@@ -31,6 +31,9 @@ struct ArtefactTarget {
   }
 };
 
+/// "hybridc 0.1.0, LLVM 22.1.8": what made an artefact.
+llvm::StringRef toolchainName();
+
 /// The bytes of an artefact for some targets. `spec` is the text that was
 /// compiled; parameters and states are the same for every target.
 llvm::Expected<std::string>

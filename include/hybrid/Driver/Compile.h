@@ -68,7 +68,25 @@ struct CompileOptions {
   unsigned runtimeThreads = 1;
   /// When not null, receives the numbers of every phase.
   Statistics *statistics = nullptr;
+
+  /// Whether what is to be written belongs to one target.
+  bool isOfOneTarget() const {
+    return printMemoryPlan ||
+           (lastPhase >= Phase::Schedule && lastPhase < Phase::Artefact);
+  }
 };
+
+/// Whether a text could name a target, a level of the CPU's instruction set, or
+/// a device of the runtime. What could not is wrong usage; what could and is
+/// not there is bad input.
+bool isTargetName(llvm::StringRef text);
+bool isLevelName(llvm::StringRef text);
+bool isDeviceName(llvm::StringRef text);
+
+/// Refuses, before any file is opened, options that are no names or do not go
+/// together (`Usage`), and names that this compiler has no code for
+/// (`BadInput`).
+Outcome checkOptions(const CompileOptions &options);
 
 /// Compiles one spec. Errors go to the diagnostic handlers of `context`.
 class Compiler {
@@ -80,9 +98,6 @@ public:
   Outcome run(llvm::SourceMgr &sources);
 
 private:
-  Outcome checkTargets();
-  Outcome checkEmit();
-  bool isOfOneTarget() const;
   Outcome runPhase(Phase phase, mlir::ModuleOp module, llvm::StringRef target);
   Outcome runPhases(Phase begin, Phase end, mlir::ModuleOp module,
                     llvm::StringRef target);
