@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <hybrid/runtime.hpp>
@@ -21,10 +22,21 @@
 
 namespace {
 volatile std::sig_atomic_t stopped = 0;
+
+/// The whole number that `text` is, or -1.
+int64_t readCount(const char *text) {
+  char *end = nullptr;
+  errno = 0;
+  int64_t count = std::strtoll(text, &end, 10);
+  return end != text && *end == 0 && errno == 0 ? count : -1;
+}
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 4 || argc > 5) {
+  int64_t bytes = argc == 5 ? readCount(argv[4]) : 256;
+  if (argc < 4 || argc > 5 || bytes < 1) {
+    if (argc == 5)
+      std::cerr << "error: '" << argv[4] << "' is not a number of bytes\n";
     std::cerr << "usage: " << argv[0] << " ARTEFACT WEIGHTS PROMPT [BYTES]\n";
     return 2;
   }
@@ -38,7 +50,7 @@ int main(int argc, char **argv) {
     hyb::Sampling sampling;
     sampling.temperature = 0.8f;
     sampling.topP = 0.95f;
-    sampling.maxTokens = argc == 5 ? std::atoll(argv[4]) : 256;
+    sampling.maxTokens = bytes;
 
     // Room for exactly what will be said. A server would have a slot per
     // sequence and reset it for the next.
@@ -60,5 +72,5 @@ int main(int argc, char **argv) {
     std::cerr << "error: " << error.what() << '\n';
     return 1;
   }
-  return 0;
+  return stopped ? 128 + SIGINT : 0;
 }

@@ -22,8 +22,6 @@
 // RUN: cmp %t/cpu.txt %t/gpu.txt
 
 // What is missing is said in a line, before any work; the exit code is 1.
-// RUN: not hybrid-run bench %t/gpu.hbx --device=gpu 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: error: device 'gpu' is unknown; give auto, cpu or cuda:N
 // RUN: env HYBRID_CUDA_DRIVER=/nowhere/libcuda.so.1 not hybrid-run bench %t/gpu.hbx --device=cuda:0 2>&1 | FileCheck %s --check-prefix=DRIVER
 // DRIVER: error: no NVIDIA driver: /nowhere/libcuda.so.1
 // RUN: env HYBRID_CUDA_DRIVER=%fake_cuda HYBRID_FAKE_CUDA=devices=0 not hybrid-run bench %t/gpu.hbx --device=cuda:0 2>&1 | FileCheck %s --check-prefix=NONE

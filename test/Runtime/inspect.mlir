@@ -10,6 +10,15 @@
 // INFO: hybrid.model @tiny
 // RUN: hybrid-run info %t/run/checkpoint.safetensors | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS: moment1:embed.weight
+// RUN: hybrid-run info %t/run --spec | FileCheck %s --check-prefix=FOLDER
+// FOLDER:      model          tiny
+// FOLDER-NEXT: step           3 of 3
+// FOLDER-NEXT: tokens         384
+// FOLDER-NEXT: parameters     {{[0-9]+}} of F32
+// FOLDER-NEXT: tensors        {{[0-9]+}}, and {{[0-9]+}} of the optimiser's moments
+// FOLDER:      batch          4
+// FOLDER-NOT:  moment1:
+// FOLDER:      hybrid.model @tiny
 // RUN: hybrid-run bench %t/tiny.hbx --train --batch=2 --length=16 --prefill=20 --decode=10 --repeats=1 | FileCheck %s --check-prefix=BENCH
 // BENCH: training step, 2 x 16 {{.*}} tokens/s
 // BENCH: prefill of 20

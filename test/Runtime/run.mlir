@@ -11,6 +11,15 @@
 // TRAIN: 100%  step 20/20  loss {{.*}} bits/byte {{.*}} tokens/s
 // TRAIN: validation: {{[0-9.]+}} bits per byte, loss {{[0-9.]+}} over {{[0-9]+}} tokens
 // TRAIN: checkpoint {{.*}}/run/checkpoint.safetensors, log {{.*}}/run/log.jsonl, loss curve {{.*}}/run/loss.svg
+
+// A finished run that is started again validates and changes nothing.
+// RUN: cp %t/run/log.jsonl %t/log-before && cp %t/run/loss.svg %t/picture-before
+// RUN: hybrid-run train %t/tiny.hbx --text=%s --valid=%s --out=%t/run --length=32 --batch=4 \
+// RUN:   --steps=20 --schedule=constant --warmup=2 --lr=0.01 2>&1 | FileCheck %s --check-prefix=AGAIN
+// AGAIN: nothing left to train in {{.*}}/run at step 20; a larger --bytes or --steps would go on
+// AGAIN: validation: {{[0-9.]+}} bits per byte
+// RUN: cmp %t/run/log.jsonl %t/log-before && cmp %t/run/loss.svg %t/picture-before
+
 // RUN: hybrid-run train %t/tiny.hbx --text=%s --out=%t/run --length=32 --batch=4 \
 // RUN:   --steps=30 --schedule=constant --warmup=2 --lr=0.01 2>&1 | FileCheck %s --check-prefix=CONTINUE
 // CONTINUE: continues {{.*}}/run at step 20
@@ -23,11 +32,16 @@
 
 // RUN: FileCheck %s --check-prefix=LOG < %t/run/log.jsonl
 // LOG: {"step":1,"bytes":128,"loss":{{[0-9.]+}},"bits_per_byte":{{.*}},"learning_rate":0.005,"gradient_norm":{{.*}},"skipped":false,"tokens_per_second":{{.*}}}
-// LOG: {"step":20,"bytes":2560,"valid_bits_per_byte":{{[0-9.]+}}}
+// LOG: {"step":18,"bytes":2304,"valid_bits_per_byte":{{[0-9.]+}},"valid_tokens":{{[0-9]+}},"quick":true}
+// LOG: {"step":20,"bytes":2560,"valid_bits_per_byte":{{[0-9.]+}},"valid_tokens":{{[0-9]+}},"quick":false}
 // LOG: {"step":30,
 // RUN: FileCheck %s --check-prefix=CURVE < %t/run/loss.svg
 // CURVE: <svg xmlns="http://www.w3.org/2000/svg"
-// CURVE: </svg>
+// CURVE: rings validation on a part, dots on all of it
+// Nine on the way, one at the end.
+// CURVE-COUNT-9: fill="none" stroke="#c0392b"
+// CURVE-NEXT: fill="#c0392b" stroke="#c0392b"
+// CURVE-NEXT: </svg>
 
 // RUN: hybrid-run eval %t/tiny.hbx --weights=%t/run --text=%s --length=32 --by-position -q | FileCheck %s --check-prefix=EVAL
 // EVAL: bits per byte {{[0-9.]+}}
@@ -41,6 +55,11 @@
 // RUN: hybrid-run generate %t/tiny.hbx --weights=%t/run --prompt=RUN --bytes=20 --seed=0 --threads=1 > %t/b
 // RUN: stream-text %t/tiny.hbx %t/run/checkpoint.safetensors RUN 20 > %t/c
 // RUN: cmp %t/a %t/b && cmp %t/a %t/c
+// RUN: sh -c 'for n in abc 0 -5 20x 1e3 99999999999999999999; do stream-text %t/tiny.hbx %t/run/checkpoint.safetensors RUN $n; test $? = 2 || echo "exit code of $n"; done' 2>&1 | FileCheck %s --check-prefix=COUNT
+// COUNT:     error: 'abc' is not a number of bytes
+// COUNT:     usage: stream-text ARTEFACT WEIGHTS PROMPT [BYTES]
+// COUNT:     error: '99999999999999999999' is not a number of bytes
+// COUNT-NOT: exit code
 // RUN: grep -a -q '^RUN' %t/a
 hybrid.model @tiny vocab(256) width(32) layers(2) tied trained(64) {
   hybrid.softmax heads(2) head_dim(16) position(nope)

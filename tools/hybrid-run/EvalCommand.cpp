@@ -104,7 +104,7 @@ Status evaluate(const EvalArguments &arguments) {
   EvaluationProgress show = [&, begun = secondsNow()](double share) {
     double seconds = secondsNow() - begun;
     progress.show(share, "evaluated", seconds * (1 - share) / share);
-    return static_cast<int>(interrupted);
+    return interrupted ? 1 : 0;
   };
   HYB_ASSIGN(std::unique_ptr<Dataset> data,
              openDataset(arguments.text, length, 0, meta.vocabulary));

@@ -33,7 +33,7 @@ struct GenerateArguments {
 int printByte(void *, int32_t token) {
   std::fputc(token, stdout);
   std::fflush(stdout);
-  return std::ferror(stdout) ? 1 : static_cast<int>(interrupted);
+  return std::ferror(stdout) || interrupted ? 1 : 0;
 }
 
 Status generateText(const GenerateArguments &arguments) {

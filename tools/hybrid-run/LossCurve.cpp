@@ -26,7 +26,7 @@ struct Point {
 };
 
 struct Curves {
-  std::vector<Point> training, validation;
+  std::vector<Point> training, quick, validation;
 };
 
 Result<Curves> readLog(const std::string &path) {
@@ -47,7 +47,8 @@ Result<Curves> readLog(const std::string &path) {
         points.push_back({bytes, line[key].get<double>()});
     };
     append("bits_per_byte", curves.training);
-    append("valid_bits_per_byte", curves.validation);
+    bool isQuick = line.contains("quick") && line["quick"] == true;
+    append("valid_bits_per_byte", isQuick ? curves.quick : curves.validation);
   }
   return curves;
 }
@@ -86,8 +87,8 @@ public:
       add("<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.1f</text>\n",
           x(mostBytes * i / 4), kHeight - kBottom + 18, mostBytes * i / 4e6);
     add("<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">million bytes seen"
-        "</text>\n<text x=\"%d\" y=\"16\">bits per byte: line training, dots "
-        "validation</text>\n",
+        "</text>\n<text x=\"%d\" y=\"16\">bits per byte: line training, "
+        "rings validation on a part, dots on all of it</text>\n",
         (kLeft + kWidth) / 2, kHeight - 8, kLeft);
   }
 
@@ -98,10 +99,11 @@ public:
       add("%.1f,%.1f ", x(point.bytes), y(point.bits));
     add("\"/>\n");
   }
-  void dots(const std::vector<Point> &points) {
+  void dots(const std::vector<Point> &points, const char *fill) {
     for (const Point &point : points)
-      add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"#c0392b\"/>\n",
-          x(point.bytes), y(point.bits));
+      add("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\" "
+          "stroke=\"#c0392b\"/>\n",
+          x(point.bytes), y(point.bits), fill);
   }
   std::string take() {
     add("</svg>\n");
@@ -142,7 +144,8 @@ Status drawLossCurve(const std::string &log, const std::string &picture) {
                    log.c_str());
   std::vector<Point> training = smooth(curves.training, 300);
   double low = training.front().bits, high = low, most = 0;
-  for (const std::vector<Point> *points : {&training, &curves.validation})
+  for (const std::vector<Point> *points :
+       {&training, &curves.quick, &curves.validation})
     for (const Point &point : *points) {
       low = std::min(low, point.bits);
       high = std::max(high, point.bits);
@@ -152,7 +155,8 @@ Status drawLossCurve(const std::string &log, const std::string &picture) {
   high = std::min(high, low + 3) + 0.05;
   Picture result(most, low - 0.05, high);
   result.line(training);
-  result.dots(curves.validation);
+  result.dots(curves.quick, "none");
+  result.dots(curves.validation, "#c0392b");
   return writeFileAtomically(picture, result.take());
 }
 

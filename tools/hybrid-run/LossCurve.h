@@ -14,7 +14,8 @@
 namespace hyb::run {
 
 /// Reads a run's log.jsonl and writes an SVG of bits per byte over bytes seen:
-/// training as a line, validations as dots.
+/// training as a line, validations as rings (of a part of the data, during the
+/// run) and dots (of all of it).
 rt::Status drawLossCurve(const std::string &log, const std::string &picture);
 
 } // namespace hyb::run

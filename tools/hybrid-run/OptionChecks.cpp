@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cmath>
+#include <cstring>
 
 namespace hyb::run {
 
@@ -38,6 +39,15 @@ bool readReal(const char *text, double &value) {
   char *end = nullptr;
   value = std::strtod(text, &end);
   return end != text && *end == 0 && std::isfinite(value);
+}
+
+/// Whether the text is `begin` and a number.
+bool isNumbered(const char *text, const char *begin) {
+  size_t length = std::strlen(begin);
+  if (std::strncmp(text, begin, length) != 0)
+    return false;
+  size_t digits = std::strspn(text + length, "0123456789");
+  return digits > 0 && digits <= 4 && text[length + digits] == 0;
 }
 
 } // namespace
@@ -81,6 +91,23 @@ CLI::Validator shareAboveZero() {
     double value;
     return readReal(text, value) && value > 0 && value <= 1;
   });
+}
+
+CLI::Validator deviceName() {
+  return expecting("a device; give auto, cpu or cuda:N", [](const char *text) {
+    for (const char *name : {"auto", "cpu", "cuda"})
+      if (std::strcmp(text, name) == 0)
+        return true;
+    return isNumbered(text, "cuda:");
+  });
+}
+
+CLI::Validator levelName() {
+  return expecting("a processor level; give x86-64, x86-64-v3 or x86-64-v4",
+                   [](const char *text) {
+                     return std::strcmp(text, "x86-64") == 0 ||
+                            isNumbered(text, "x86-64-v");
+                   });
 }
 
 } // namespace hyb::run

@@ -27,6 +27,11 @@ CLI::Validator realNumber(double least,
                           double most = std::numeric_limits<float>::max());
 /// A share above 0 and up to 1.
 CLI::Validator shareAboveZero();
+/// What could name a device. Whether it is there shows when it is opened.
+CLI::Validator deviceName();
+/// What could name a level of the processor. Whether the processor and the
+/// artefact have it shows later.
+CLI::Validator levelName();
 
 } // namespace hyb::run
 

@@ -23,7 +23,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 void catchInterrupts() {
   auto handler = [](int signal) {
-    interrupted = 1;
+    interrupted = signal;
     std::signal(signal, SIG_DFL);
   };
   std::signal(SIGINT, handler);
@@ -55,6 +55,7 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
                   "auto, cpu or cuda:N; auto: the first GPU, if there is one "
                   "and the artefact has code for it")
       ->capture_default_str()
+      ->check(deviceName())
       ->group("Machine");
   command
       .add_option("--trace", trace,
@@ -66,6 +67,7 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
   command
       .add_option("--cpu-level", level,
                   "x86-64, x86-64-v3 or x86-64-v4; default: the best")
+      ->check(levelName())
       ->group("Machine");
 }
 

@@ -45,7 +45,9 @@ struct Session {
   std::string tracePath;
 };
 
-/// Set by the first interrupt (or termination) signal; the second one kills.
+/// The number of the first interrupt (or termination) signal, 0 before; the
+/// second one kills. A command that it ended has the exit code of a program
+/// that the signal killed, 128 and the number.
 extern volatile std::sig_atomic_t interrupted;
 void catchInterrupts();
 

@@ -55,6 +55,7 @@ private:
   Status report(const StepReport &step);
   Status quickValidation();
   Status finish();
+  Status finalValidation();
 
   TrainArguments arguments;
   Progress progress;
@@ -107,8 +108,11 @@ Status TrainCommand::describe() const {
                training->totalSteps(), arguments.batch, data->length(),
                training->stepsPerEpoch());
   if (training->resumed()) {
-    std::fprintf(stderr, "continues %s at step %" PRId64 "\n",
-                 arguments.out.c_str(), training->step());
+    bool complete = training->step() >= training->totalSteps();
+    std::fprintf(stderr, "%s %s at step %" PRId64 "%s\n",
+                 complete ? "nothing left to train in" : "continues",
+                 arguments.out.c_str(), training->step(),
+                 complete ? "; a larger --bytes or --steps would go on" : "");
   } else if (!arguments.initFrom.empty()) {
     HYB_ASSIGN(std::string before, recordedSpec(arguments.initFrom));
     std::vector<std::string> lines = differingLines(before, model.meta().spec);
@@ -164,7 +168,7 @@ Status TrainCommand::quickValidation() {
   }();
   if (!result.ok())
     return result.status();
-  return training->logValidation(result->bitsPerByte());
+  return training->logValidation(*result, /*quick=*/true);
 }
 
 Status TrainCommand::loop() {
@@ -197,32 +201,8 @@ Status TrainCommand::loop() {
 }
 
 Status TrainCommand::finish() {
-  if (!arguments.valid.empty()) {
-    HYB_ASSIGN(std::unique_ptr<Dataset> valid,
-               openDataset(arguments.valid, data->length(), 0,
-                           session.model->meta().vocabulary));
-    Result<Evaluation> result = [&]() -> Result<Evaluation> {
-      if (!dynamic_cast<TextData *>(valid.get()))
-        return evaluateSamples(*session.context, *valid, arguments.batch,
-                               /*exactMatch=*/true);
-      HYB_ASSIGN(MappedFile file, MappedFile::open(arguments.valid));
-      // Half a window of context for every byte but the first few.
-      return evaluateText(*session.context, file.bytes(), data->length(),
-                          std::max<int64_t>(1, data->length() / 2),
-                          arguments.batch);
-    }();
-    if (!result.ok())
-      return result.status();
-    HYB_TRY(training->logValidation(result->bitsPerByte()));
-    std::printf("validation: %.4f bits per byte, loss %.4f over %" PRId64
-                " tokens\n",
-                result->bitsPerByte(), result->loss(), result->rows);
-    if (result->spans > 0)
-      std::printf("exact match: %.2f %% of %" PRId64 " labelled spans\n",
-                  100.0 * static_cast<double>(result->exactSpans) /
-                      static_cast<double>(result->spans),
-                  result->spans);
-  }
+  if (!arguments.valid.empty())
+    HYB_TRY(finalValidation());
   std::fflush(stdout); // before what goes to the other stream
   std::string log = arguments.out + "/" + kLogFile;
   std::string picture = arguments.out + "/loss.svg";
@@ -231,6 +211,45 @@ Status TrainCommand::finish() {
     std::fprintf(stderr, "checkpoint %s/%s, log %s, loss curve %s\n",
                  arguments.out.c_str(), kCheckpointFile, log.c_str(),
                  picture.c_str());
+  return Status();
+}
+
+/// All of the validation data, each byte with as much context as there is.
+Status TrainCommand::finalValidation() {
+  HYB_ASSIGN(std::unique_ptr<Dataset> valid,
+             openDataset(arguments.valid, data->length(), 0,
+                         session.model->meta().vocabulary));
+  EvaluationProgress show = [&, begun = secondsNow()](double share) {
+    progress.show(share, "validation",
+                  (secondsNow() - begun) * (1 - share) / share);
+    return interrupted ? 1 : 0;
+  };
+  Result<Evaluation> result = [&]() -> Result<Evaluation> {
+    if (!dynamic_cast<TextData *>(valid.get()))
+      return evaluateSamples(*session.context, *valid, arguments.batch,
+                             /*exactMatch=*/true, show);
+    HYB_ASSIGN(MappedFile file, MappedFile::open(arguments.valid));
+    // Half a window of context for every byte but the first few.
+    return evaluateText(*session.context, file.bytes(), data->length(),
+                        std::max<int64_t>(1, data->length() / 2),
+                        arguments.batch, show);
+  }();
+  progress.finish();
+  if (!result.ok() && interrupted)
+    return failure(HYB_CANCELLED,
+                   "interrupted during the validation after the last step, "
+                   "which is saved; the same command validates again");
+  if (!result.ok())
+    return result.status();
+  HYB_TRY(training->logValidation(*result, /*quick=*/false));
+  std::printf("validation: %.4f bits per byte, loss %.4f over %" PRId64
+              " tokens\n",
+              result->bitsPerByte(), result->loss(), result->rows);
+  if (result->spans > 0)
+    std::printf("exact match: %.2f %% of %" PRId64 " labelled spans\n",
+                100.0 * static_cast<double>(result->exactSpans) /
+                    static_cast<double>(result->spans),
+                result->spans);
   return Status();
 }
 

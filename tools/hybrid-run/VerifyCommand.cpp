@@ -123,11 +123,13 @@ void addVerify(CLI::App &app, Action &action) {
       ->check(seedNumber())
       ->capture_default_str();
   add("Machine", "--device", arguments->device, "auto, cpu or cuda:N")
+      ->check(deviceName())
       ->capture_default_str();
   add("Machine", "--threads", arguments->threads, "0: one per processor")
       ->check(wholeNumber(0, 1024));
   add("Machine", "--cpu-level", arguments->level,
-      "x86-64, x86-64-v3 or x86-64-v4; default: the best");
+      "x86-64, x86-64-v3 or x86-64-v4; default: the best")
+      ->check(levelName());
   add("Machine", "--hybridc", arguments->compiler,
       "the compiler; default: beside this program, else on PATH");
   command->add_flag("--json", arguments->json, "one JSON object")

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Session.h"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -15,14 +16,20 @@ using namespace hyb::run;
 
 namespace {
 
+/// The command that the command line names, or null.
+const CLI::App *commandOf(const CLI::App &app, int argc, char **argv) {
+  for (const CLI::App *command : app.get_subcommands(nullptr))
+    if (argc > 1 && command->get_name() == argv[1])
+      return command;
+  return nullptr;
+}
+
 /// Wrong usage in our own words; empty where the parser's will do.
 std::string usageProblem(const CLI::App &app, int argc, char **argv) {
   std::string commands, first = argc < 2 ? "" : argv[1];
-  bool known = first.rfind('-', 0) == 0;
-  for (const CLI::App *command : app.get_subcommands(nullptr)) {
+  bool known = first.rfind('-', 0) == 0 || commandOf(app, argc, argv);
+  for (const CLI::App *command : app.get_subcommands(nullptr))
     commands += (commands.empty() ? "" : ", ") + command->get_name();
-    known |= first == command->get_name();
-  }
   if (argc < 2)
     return "a command is required; write one of " + commands;
   if (!known)
@@ -38,9 +45,10 @@ std::string usageProblem(const CLI::App &app, int argc, char **argv) {
   return {};
 }
 
-int usageError(const std::string &problem) {
-  std::fprintf(stderr, "error: %s\nhybrid-run --help shows the usage\n",
-               problem.c_str());
+int usageError(const std::string &problem, const CLI::App *command) {
+  std::string name = command ? " " + command->get_name() : "";
+  std::fprintf(stderr, "error: %s\nhybrid-run%s --help shows the usage\n",
+               problem.c_str(), name.c_str());
   return 2;
 }
 
@@ -57,7 +65,7 @@ int main(int argc, char **argv) {
              "  hybrid-run generate demo.hbx --weights=run "
              "--prompt='In the beginning' --bytes=400\n"
              "\n"
-             "Exit codes: 0 done, 1 bad input or interrupted, 2 wrong usage. "
+             "Exit codes: 0 done, 1 bad input, 2 wrong usage, 130 interrupted. "
              "Each command has its own --help.");
   Action action;
   addTrain(app, action);
@@ -67,7 +75,7 @@ int main(int argc, char **argv) {
   addInfo(app, action);
   addVerify(app, action);
   if (std::string problem = usageProblem(app, argc, argv); !problem.empty())
-    return usageError(problem);
+    return usageError(problem, commandOf(app, argc, argv));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &wanted) {
@@ -75,10 +83,9 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &problem) {
     std::string text = problem.what();
     size_t twice = text.find(": At Most 1 required");
-    return usageError(twice == std::string::npos
-                          ? text
-                          : text.substr(0, twice) +
-                                " is given more than once; give it once");
+    if (twice != std::string::npos)
+      text = text.substr(0, twice) + " is given more than once; give it once";
+    return usageError(text, commandOf(app, argc, argv));
   }
   // A limit on file sizes is an error of the write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -89,6 +96,8 @@ int main(int argc, char **argv) {
     if (status.ok())
       return 0;
     std::fprintf(stderr, "error: %s\n", status.message().c_str());
+    if (status.code() == HYB_CANCELLED && interrupted)
+      return 128 + interrupted;
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr, "error: out of memory\n");
   }

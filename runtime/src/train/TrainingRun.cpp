@@ -121,6 +121,10 @@ Status TrainingRun::openLog() {
     kept = logUpTo(old.bytes(), stepsDone);
   }
   HYB_TRY(writeFileAtomically(name, kept));
+  if (!kept.empty()) {
+    kept.pop_back();
+    lastLogged = kept.substr(kept.rfind('\n') + 1);
+  }
   log = std::fopen(name.c_str(), "a");
   return log ? Status() : systemFailure("append to", name, errno);
 }
@@ -226,6 +230,7 @@ Status TrainingRun::writeLog(const std::string &line) {
   // A line at a time reaches the file, so that a kill costs at most the last.
   if (std::fputs((line + "\n").c_str(), log) < 0 || std::fflush(log) != 0)
     return systemFailure("write", path(kLogFile), errno);
+  lastLogged = line;
   return Status();
 }
 
@@ -243,12 +248,15 @@ Status TrainingRun::logStep(const StepReport &report, double tokensPerSecond) {
   return writeLog(line.dump());
 }
 
-Status TrainingRun::logValidation(double bitsPerByte) {
+Status TrainingRun::logValidation(const Evaluation &result, bool quick) {
   nlohmann::ordered_json line;
   line["step"] = stepsDone;
   line["bytes"] = tokensSeen;
-  line["valid_bits_per_byte"] = bitsPerByte;
-  return writeLog(line.dump());
+  line["valid_bits_per_byte"] = result.bitsPerByte();
+  line["valid_tokens"] = result.rows;
+  line["quick"] = quick;
+  std::string text = line.dump();
+  return text == lastLogged ? Status() : writeLog(text);
 }
 
 Status TrainingRun::save() {

@@ -17,6 +17,7 @@
 #define HYBRID_RUNTIME_TRAIN_TRAININGRUN_H
 
 #include "train/Data.h"
+#include "train/Evaluate.h"
 #include "train/Schedule.h"
 #include "train/Trainer.h"
 
@@ -69,7 +70,9 @@ public:
   Result<StepReport> takeStep();
   /// Appends a line to the log.
   Status logStep(const StepReport &report, double tokensPerSecond);
-  Status logValidation(double bitsPerByte);
+  /// The same for a validation, `quick` when it was of a part of the data; a
+  /// result that the log ends with is not repeated.
+  Status logValidation(const Evaluation &result, bool quick);
   /// Writes the checkpoint: one file that holds everything, then a note for
   /// people. Whatever happens, the folder has the old checkpoint or the new.
   Status save();
@@ -100,7 +103,8 @@ private:
   std::unique_ptr<Trainer> trainer;
   int64_t stepsDone = 0, stepsAtStart = 0, tokensSeen = 0;
   std::FILE *log = nullptr;
-  int folder = -1; // holds the lock
+  std::string lastLogged; // line
+  int folder = -1;        // holds the lock
   std::vector<int32_t> ids, labels;
 };
 
