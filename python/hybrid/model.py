@@ -4,6 +4,7 @@
 
 import collections
 import ctypes
+import operator
 import os
 import pathlib
 
@@ -68,14 +69,48 @@ def _first_library():
     return "buffer"
 
 
+def _table(values, role):
+    """The shape of a list, or of lists of one length in a list, and what is in
+    them, row by row."""
+    rows = [part for part in values if isinstance(part, (list, tuple))]
+    if not rows:
+        return (len(values),), values
+    if len(rows) < len(values) or len({len(row) for row in rows}) > 1:
+        raise Error(
+            "invalid_argument",
+            f"{role} is a list of rows of unlike lengths; give rows of one length, or "
+            "one list of all tokens and where each sequence begins (cu_seqlens)",
+        )
+    return (len(rows), len(rows[0])), [value for row in rows for value in row]
+
+
+def _convert(convert, values, role, expected):
+    """Each of the values by `convert`; an Error where one cannot be."""
+    try:
+        return [convert(value) for value in values]
+    except (TypeError, ValueError):
+        for value in values:
+            try:
+                convert(value)
+            except (TypeError, ValueError):
+                raise Error(
+                    "invalid_argument",
+                    f"{role} has an entry of type {type(value).__name__}, expected "
+                    f"{expected}",
+                ) from None
+        raise
+
+
 class _HostInts:
     """Integers of a caller as i32 in the host's memory."""
 
     def __init__(self, values, role):
-        self.shape = None
         if isinstance(values, (bytes, bytearray)):
             values = list(values)
-        if not isinstance(values, (list, tuple)):
+        if isinstance(values, (list, tuple)):
+            self.shape, values = _table(values, role)
+            values = _convert(operator.index, values, role, "whole numbers")
+        else:
             arrays = _arrays.kind_of(values, role)
             self.shape = arrays.shape(values)
             dtype = arrays.dtype(values)
@@ -84,8 +119,6 @@ class _HostInts:
                     "invalid_argument", f"{role} has dtype {dtype}, expected integers"
                 )
             values = arrays.integers(arrays.reshape(values, (-1,)))
-        if self.shape is None:
-            self.shape = (len(values),)
         self.count = len(values)
         # What does not fit is no id; the runtime says so.
         values = [value if -(2**31) <= value < 2**31 else -1 for value in values]
@@ -122,16 +155,17 @@ class _Batch:
     def __init__(self, ids, labels, weights, cu_seqlens):
         self.ids, self.labels = _HostInts(ids, "ids"), _HostInts(labels, "labels")
         self.lengths = _lengths(self.ids, cu_seqlens)
-        if self.labels.count != self.ids.count:
+        if self.labels.shape != self.ids.shape:
             raise Error(
                 "invalid_argument",
-                f"labels has {self.labels.count} entries and ids {self.ids.count}; give "
-                "each token the class it should predict, or -100",
+                f"labels has shape {list(self.labels.shape)} and ids "
+                f"{list(self.ids.shape)}; give each token the class it should predict, "
+                "or -100",
             )
         self._segments = _segments(self.lengths, [0] * len(self.lengths))
         self._weights = None
         if weights is not None:
-            values = [float(value) for value in _flat(weights, "weights")]
+            values = _convert(float, _flat(weights, "weights"), "weights", "numbers")
             if len(values) != self.ids.count:
                 raise Error(
                     "invalid_argument",
@@ -150,7 +184,7 @@ class _Batch:
 
 def _flat(values, role):
     if isinstance(values, (list, tuple)):
-        return values
+        return _table(values, role)[1]
     arrays = _arrays.kind_of(values, role)
     flat = arrays.reshape(values, (-1,))
     return flat.tolist()
@@ -235,7 +269,7 @@ class Model:
         """Cross entropy of each token in nats, times its weight.
 
         ids         [batch, seq] or [tokens], whole numbers below the vocabulary; an
-                    array or a list
+                    array, a list, or lists in a list
         labels      of the shape of ids: the class each token should predict, that is
                     the next id; -100 leaves a token out
         weights     of the shape of ids; None: 1

@@ -57,6 +57,17 @@ class WholeModel(unittest.TestCase):
         weighted = flat(self.model.loss(self.ids, self.labels, weights=[2.0] * 16))
         self.assertEqual(weighted, [2 * loss for loss in alone])
 
+    def test_lists_in_a_list_are_rows(self):
+        alone = flat(self.model.loss(self.ids, self.labels))
+        rows = self.model.loss([self.ids, self.ids], (self.labels, self.labels))
+        self.assertEqual(tuple(rows.shape), (2, 16))
+        self.assertEqual(flat(rows), alone * 2)
+        weights = [[2.0] * 16, [0.0] * 16]
+        weighted = self.model.loss([self.ids] * 2, [self.labels] * 2, weights)
+        self.assertEqual(flat(weighted), [2 * loss for loss in alone] + [0.0] * 16)
+        loss, weight = self.model.backward([self.ids] * 2, [self.labels] * 2)
+        self.assertEqual(weight, 30)
+
     def test_gradients_are_differences_of_the_loss(self):
         self.model.backward(self.ids, self.labels)
         path = "layers.1.mixer.v_proj.weight"
@@ -152,7 +163,17 @@ class WholeModel(unittest.TestCase):
     def test_refusals(self):
         refused = [
             (lambda m: m.loss([300], [1]), "id 300, the vocabulary has 256"),
-            (lambda m: m.loss([1, 2], [1]), "labels has 1 entries and ids 2"),
+            (lambda m: m.loss([1, 2], [1]), r"labels has shape \[1\] and ids \[2\]"),
+            (lambda m: m.loss([[1, 2]], [1, 2]), r"labels has shape \[2\] and ids \[1, 2"),
+            (lambda m: m.loss([[1, 2], [3]], [[1, 2], [3]]), "ids is a list of rows of"),
+            (lambda m: m.loss([[1, 2], 3], [1, 2, 3]), "ids is a list of rows of"),
+            (lambda m: m.loss([1, 2.5], [1, 2]), "ids has an entry of type float"),
+            (lambda m: m.loss([[[1]]], [[[1]]]), "ids has an entry of type list"),
+            (lambda m: m.loss(["a"], [1]), "ids has an entry of type str"),
+            (lambda m: m.loss("abc", [1, 2, 3]), "ids is of type str"),
+            (lambda m: m.loss(7, [1]), "ids is of type int"),
+            (lambda m: m.loss([1], [1], weights=["x"]), "weights has an entry of type"),
+            (lambda m: m.loss([1], [1], weights=[1, 2]), "weights has 2 entries and ids"),
             (lambda m: m.loss([1, 2], [1, 2], cu_seqlens=[0, 1]), "must ascend from 0"),
             (lambda m: hybrid.compile("absent.mlir"), "cannot read the spec"),
             (lambda m: hybrid.compile(SPEC.replace("heads(2)", "heads(x)")), "heads"),
