@@ -8,6 +8,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 spec=${1:-examples/specs/demo.mlir}
+if [ ! -f "$spec" ]; then
+  echo "error: there is no spec '$spec'; give a file such as examples/specs/demo_gla.mlir" >&2
+  exit 2
+fi
 name=$(basename "$spec" .mlir)
 bin=build/release/bin
 data=build/data

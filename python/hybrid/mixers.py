@@ -8,6 +8,7 @@ write them. Sequences of different lengths are given as one row, batch 1, with
 """
 
 import functools
+import numbers
 import os
 
 from . import _arrays
@@ -260,7 +261,8 @@ def _per_head(value, heads, name):
     values = value if isinstance(value, (list, tuple)) else [value or 0] * heads
     if len(values) != heads:
         _refuse(f"{name} has {len(values)} entries, q has {heads} heads")
-    if any(int(entry) != entry or entry < 0 for entry in values):
+    whole = all(isinstance(entry, numbers.Real) for entry in values)
+    if not whole or any(int(entry) != entry or entry < 0 for entry in values):
         _refuse(f"{name} is {value}, expected whole numbers of tokens, 0 for none")
     return tuple(int(entry) for entry in values)
 

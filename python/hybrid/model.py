@@ -44,6 +44,12 @@ def compile(spec, target=None, device=None, arrays=None):
         target = "cpu"
         if device.startswith("cuda"):
             target = _arrays.kind("torch").target(device)
+    if not isinstance(spec, (str, os.PathLike)):
+        raise Error(
+            "invalid_argument",
+            f"spec is of type {type(spec).__name__}; give the path of a spec (.mlir) or "
+            "of an artefact (.hbx), or the text of a spec",
+        )
     text = str(spec)
     if "\n" in text or text.lstrip().startswith("hybrid."):
         name = "model"
@@ -95,10 +101,18 @@ def _convert(convert, values, role, expected):
             except (TypeError, ValueError):
                 raise Error(
                     "invalid_argument",
-                    f"{role} has an entry of type {type(value).__name__}, expected "
+                    f"{role} has a value of type {type(value).__name__}, expected "
                     f"{expected}",
                 ) from None
         raise
+
+
+def _seed(value):
+    """A seed that C's type holds: another would come out as a number of its own."""
+    (seed,) = _convert(operator.index, [value], "seed", "a whole number")
+    if not 0 <= seed < 2**64:
+        raise Error("invalid_argument", f"seed is {seed}; give one from 0 to 2^64 - 1")
+    return seed
 
 
 class _HostInts:
@@ -107,6 +121,12 @@ class _HostInts:
     def __init__(self, values, role):
         if isinstance(values, (bytes, bytearray)):
             values = list(values)
+        if isinstance(values, (int, str)):
+            raise Error(
+                "invalid_argument",
+                f"{role} is of type {type(values).__name__}; give ids as a list, as "
+                "bytes, or as an array of whole numbers",
+            )
         if isinstance(values, (list, tuple)):
             self.shape, values = _table(values, role)
             values = _convert(operator.index, values, role, "whole numbers")
@@ -249,7 +269,7 @@ class Model:
 
     def initialise(self, seed=0):
         """Fills the parameters with the spec's distributions."""
-        self._library.call("hyb_model_initialise", self._handle.value, seed)
+        self._library.call("hyb_model_initialise", self._handle.value, _seed(seed))
 
     def load_weights(self, path):
         """Reads all parameters from a .safetensors file."""
@@ -345,7 +365,10 @@ class Model:
         gradients. Gives an Update."""
         update = _library.Update()
         self._library.call(
-            "hyb_trainer_update", self._trainer, learning_rate, ctypes.byref(update)
+            "hyb_trainer_update",
+            self._trainer,
+            *_convert(float, [learning_rate], "learning_rate", "a number"),
+            ctypes.byref(update),
         )
         return Update(
             update.gradient_norm, update.weight, bool(update.skipped), update.step
@@ -404,7 +427,7 @@ class Model:
             temperature,
             top_k,
             top_p,
-            seed,
+            _seed(seed),
             max_tokens,
             stop_token,
         )
@@ -500,13 +523,15 @@ class State:
         """Appends tokens to slots and gives logits.
 
         ids       [batch, seq] or [tokens]
-        slots     the slot of each sequence
+        slots     the slot of each sequence, or of the one there is
         all_rows  logits of every token, else of each sequence's last one
 
         Gives [sequences, vocabulary] or [tokens, vocabulary] on the model's device.
         """
         values = _HostInts(ids, "ids")
         lengths = _lengths(values, cu_seqlens)
+        if isinstance(slots, int):
+            slots = (slots,)
         if len(lengths) != len(slots):
             raise Error(
                 "invalid_argument",

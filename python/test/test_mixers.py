@@ -482,6 +482,14 @@ class Refusals(unittest.TestCase):
             window=[1, 2],
         )
         self.refused(
+            "window is wide, expected whole numbers of tokens",
+            hybrid.softmax_attention,
+            q,
+            k,
+            v,
+            window="wide",
+        )
+        self.refused(
             "window is 8 and stride None; give both or neither",
             hybrid.linear_attention,
             q,

@@ -149,7 +149,7 @@ class WholeModel(unittest.TestCase):
         self.assertEqual(tuple(rows.shape), (32, 256))
         state.rollback(1, 3)
         self.assertEqual((state.length(0), state.length(1)), (16, 13))
-        again = state.extend(self.ids[13:], (1,))
+        again = state.extend(self.ids[13:], 1)
         self.assertLess(
             max(abs(a - b) for a, b in zip(flat(again), flat(rows.tolist()[-1]))), 1e-5
         )
@@ -167,17 +167,24 @@ class WholeModel(unittest.TestCase):
             (lambda m: m.loss([[1, 2]], [1, 2]), r"labels has shape \[2\] and ids \[1, 2"),
             (lambda m: m.loss([[1, 2], [3]], [[1, 2], [3]]), "ids is a list of rows of"),
             (lambda m: m.loss([[1, 2], 3], [1, 2, 3]), "ids is a list of rows of"),
-            (lambda m: m.loss([1, 2.5], [1, 2]), "ids has an entry of type float"),
-            (lambda m: m.loss([[[1]]], [[[1]]]), "ids has an entry of type list"),
-            (lambda m: m.loss(["a"], [1]), "ids has an entry of type str"),
+            (lambda m: m.loss([1, 2.5], [1, 2]), "ids has a value of type float"),
+            (lambda m: m.loss([[[1]]], [[[1]]]), "ids has a value of type list"),
+            (lambda m: m.loss(["a"], [1]), "ids has a value of type str"),
             (lambda m: m.loss("abc", [1, 2, 3]), "ids is of type str"),
             (lambda m: m.loss(7, [1]), "ids is of type int"),
-            (lambda m: m.loss([1], [1], weights=["x"]), "weights has an entry of type"),
+            (lambda m: m.loss([1], [1], weights=["x"]), "weights has a value of type"),
             (lambda m: m.loss([1], [1], weights=[1, 2]), "weights has 2 entries and ids"),
             (lambda m: m.loss([1, 2], [1, 2], cu_seqlens=[0, 1]), "must ascend from 0"),
             (lambda m: hybrid.compile("absent.mlir"), "cannot read the spec"),
             (lambda m: hybrid.compile(SPEC.replace("heads(2)", "heads(x)")), "heads"),
             (lambda m: hybrid.compile(SPEC, arrays="list"), "arrays is 'list'"),
+            (lambda m: hybrid.compile(None), "spec is of type NoneType; give the path"),
+            (lambda m: hybrid.compile(SPEC, target="gpu"), "'gpu' is no target"),
+            (lambda m: hybrid.compile(SPEC, device="gpu"), "device 'gpu' is unknown"),
+            (lambda m: m.generate(123), "prompt is of type int; give ids as a list"),
+            (lambda m: m.initialise(-1), "seed is -1; give one from 0"),
+            (lambda m: m.generate("a", seed=2**64), "seed is 18446744073709551616"),
+            (lambda m: m.step("fast"), "learning_rate has a value of type str"),
         ]
         for function, expected in refused:
             with self.assertRaisesRegex(hybrid.Error, expected):

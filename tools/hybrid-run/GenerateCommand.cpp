@@ -94,7 +94,9 @@ void addGenerate(CLI::App &app, Action &action) {
         ->group(group)
         ->capture_default_str();
   };
-  add("--prompt", arguments->prompt, "text to continue", "Text")->required();
+  add("--prompt", arguments->prompt, "text to continue", "Text")
+      ->required()
+      ->check(someText());
   add("--bytes", arguments->bytes, "to write", "Text")->check(wholeNumber(1));
   add("--context", arguments->context,
       "tokens that the state can hold; 0: what is needed", "Text")

@@ -93,6 +93,11 @@ CLI::Validator shareAboveZero() {
   });
 }
 
+CLI::Validator someText() {
+  return expecting("a text of one byte or more",
+                   [](const char *text) { return *text != 0; });
+}
+
 CLI::Validator deviceName() {
   return expecting("a device; give auto, cpu or cuda:N", [](const char *text) {
     for (const char *name : {"auto", "cpu", "cuda"})

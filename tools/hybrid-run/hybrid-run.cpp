@@ -27,7 +27,8 @@ const CLI::App *commandOf(const CLI::App &app, int argc, char **argv) {
 /// Wrong usage in our own words; empty where the parser's will do.
 std::string usageProblem(const CLI::App &app, int argc, char **argv) {
   std::string commands, first = argc < 2 ? "" : argv[1];
-  bool known = first.rfind('-', 0) == 0 || commandOf(app, argc, argv);
+  bool known = commandOf(app, argc, argv) || first == "-h" ||
+               first == "--help" || first == "--version";
   for (const CLI::App *command : app.get_subcommands(nullptr))
     commands += (commands.empty() ? "" : ", ") + command->get_name();
   if (argc < 2)
@@ -37,6 +38,9 @@ std::string usageProblem(const CLI::App &app, int argc, char **argv) {
   // The parser would take the next argument for the value.
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
+    // The parser would take the letters for options of one letter each.
+    if (argument.size() > 2 && argument[0] == '-' && std::isalpha(argument[1]))
+      return "'" + argument + "' begins with one dash; write -" + argument;
     if (argument.rfind("--", 0) == 0 &&
         argument.find('=') + 1 == argument.size())
       return argument.substr(0, argument.size() - 1) +

@@ -18,6 +18,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/InitLLVM.h"
@@ -136,6 +137,13 @@ static std::optional<Phase> parsePhase(llvm::StringRef name) {
   return std::nullopt;
 }
 
+static std::string phaseNames() {
+  return llvm::join(
+      llvm::map_range(phases(),
+                      [](const PhaseInfo &info) { return info.name.str(); }),
+      ", ");
+}
+
 static unsigned orProcessors(unsigned count) {
   return count ? count : llvm::hardware_concurrency().compute_thread_count();
 }
@@ -213,7 +221,8 @@ static Outcome writeStatistics(const Statistics &statistics) {
 static int compileSpec() {
   std::optional<Phase> lastPhase = parsePhase(compileTo);
   if (!lastPhase)
-    return usageError("unknown phase '" + compileTo + "'");
+    return usageError("'" + compileTo + "' is no phase; give one of " +
+                      phaseNames());
   CompileOptions options = readOptions(*lastPhase);
   if (emit != Emit::Artefact && options.lastPhase != Phase::Target)
     return usageError("--emit writes code, and --compile-to=" + compileTo +
