@@ -172,7 +172,8 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
     made.code.push_back({"cubin", chip.str(), std::move(assembled->cubin)});
   } else {
     emitWarning(module.getLoc())
-        << "no ptxas is found in PATH, CUDA_HOME or /usr/local/cuda*; the "
+        << "no ptxas is found in PATH, CUDA_HOME, CUDA_PATH or "
+           "/usr/local/cuda*; the "
            "artefact holds PTX, which the driver assembles when it is loaded";
   }
   made.code.push_back({"ptx", chip.str(), std::move(compiled->ptx)});
