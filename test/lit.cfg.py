@@ -25,6 +25,7 @@ config.environment["PATH"] = os.pathsep.join(
 config.substitutions.append(
     ("%specs", os.path.join(config.hybrid_source_root, "examples", "specs"))
 )
+config.substitutions.append(("%python", sys.executable))
 
 # A library in the place of the NVIDIA driver.
 config.substitutions.append(

@@ -8,6 +8,7 @@
 #include "Differentiation.h"
 
 #include "hybrid/Hybrid/HybridOps.h"
+#include "llvm/ADT/StringSwitch.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDDIFFERENTIATE
@@ -74,6 +75,25 @@ LogicalResult hybrid::differentiateLoss(Differentiation &differentiation,
   return success();
 }
 
+/// What the function chooses for itself, else `given`.
+static FailureOr<Recompute> getRecompute(func::FuncOp function,
+                                         Recompute given) {
+  Attribute attribute = function->getAttr("hybrid.recompute");
+  if (!attribute)
+    return given;
+  auto name = dyn_cast<StringAttr>(attribute);
+  auto found = llvm::StringSwitch<std::optional<Recompute>>(
+                   name ? name.getValue() : StringRef())
+                   .Case("none", Recompute::none)
+                   .Case("layer", Recompute::layer)
+                   .Case("selective", Recompute::selective)
+                   .Default(std::nullopt);
+  if (found)
+    return *found;
+  return function.emitError("hybrid.recompute is ")
+         << attribute << "; write \"none\", \"layer\" or \"selective\"";
+}
+
 namespace {
 struct Differentiate
     : public hybrid::impl::HybridDifferentiateBase<Differentiate> {
@@ -90,7 +110,10 @@ struct Differentiate
       error.attachNote(backward.getLoc()) << entry << " is here";
       return error;
     }
-    Differentiation differentiation(function, entry, recompute);
+    FailureOr<Recompute> chosen = getRecompute(function, recompute);
+    if (failed(chosen))
+      return failure();
+    Differentiation differentiation(function, entry, *chosen);
     if (failed(rule(differentiation, function)))
       return failure();
     numAdjoints += differentiation.numAdjoints;

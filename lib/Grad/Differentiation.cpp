@@ -83,20 +83,44 @@ LogicalResult Differentiation::passBack(Operation *forward, Operation *values) {
   return success();
 }
 
+/// Whether it costs little beside the memory that its result would take: it
+/// reads and writes rows, and no more.
+static bool isCheap(Operation *op) {
+  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+  return isa<ShortConvOp>(op) || (rowwise && rowwise.isRowwise());
+}
+
+/// Copies of the operations of a layer, each of the copies before it. Where an
+/// operation is kept its readers are given what it computed first; its own copy
+/// is there for the rule of its adjoint to find the operands, and is not to
+/// stay.
+SmallVector<Operation *>
+Differentiation::repeatLayer(ArrayRef<Operation *> layer) {
+  SmallVector<Operation *> copies;
+  IRMapping again;
+  for (Operation *op : layer) {
+    Operation *copy = builder.clone(*op, again);
+    copy->setAttr(recomputeName, builder.getUnitAttr());
+    if (recompute == Recompute::selective && !isCheap(op))
+      again.map(op->getResults(), op->getResults());
+    copies.push_back(copy);
+  }
+  return copies;
+}
+
 /// Passes gradients through neighbouring operations of one layer.
 LogicalResult Differentiation::passBack(ArrayRef<Operation *> layer) {
   SmallVector<Operation *> values(layer);
-  if (recompute == Recompute::layer &&
-      getModelPlace(layer.front()->getLoc()).layer >= 0) {
-    IRMapping again;
-    for (Operation *&op : values) {
-      op = builder.clone(*op, again);
-      op->setAttr(recomputeName, builder.getUnitAttr());
-    }
-  }
+  if (recompute != Recompute::none &&
+      getModelPlace(layer.front()->getLoc()).layer >= 0)
+    values = repeatLayer(layer);
   for (auto [forward, copy] : llvm::reverse(llvm::zip_equal(layer, values)))
     if (failed(passBack(forward, copy)))
       return failure();
+  if (recompute == Recompute::selective)
+    for (auto [forward, copy] : llvm::zip_equal(layer, values))
+      if (copy != forward && !isCheap(forward))
+        copy->replaceAllUsesWith(forward->getResults());
   return success();
 }
 

@@ -56,6 +56,8 @@ public:
   unsigned numRecomputed = 0;
 
 private:
+  llvm::SmallVector<mlir::Operation *>
+  repeatLayer(llvm::ArrayRef<mlir::Operation *> layer);
   mlir::LogicalResult passBack(llvm::ArrayRef<mlir::Operation *> layer);
   mlir::LogicalResult passBack(mlir::Operation *forward,
                                mlir::Operation *values);

@@ -19,6 +19,10 @@ EntryBuilder::EntryBuilder(ModuleOp module, StackOp stack, StringRef name,
   function = func::FuncOp::create(builder, stack.getLoc(), name,
                                   builder.getFunctionType({}, {}));
   function->setAttr("hybrid.entry", builder.getStringAttr(name));
+  // For phase grad, which differentiates the entry without states.
+  if (Attribute recompute = stack->getAttr("hybrid.recompute");
+      recompute && !cached)
+    function->setAttr("hybrid.recompute", recompute);
   body = function.addEntryBlock();
   builder.setInsertionPointToStart(body);
 }

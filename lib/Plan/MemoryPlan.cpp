@@ -73,10 +73,8 @@ static llvm::Expected<uint64_t> bytesOf(const PlanBuffer &buffer,
 // One entry
 //===----------------------------------------------------------------------===//
 
-/// The alternative of `launch` that runs at these capacities, as the runtime
-/// chooses it; null when none does.
-static const PlanAlternative *choose(const PlanLaunch &launch,
-                                     const SymbolValues &symbols) {
+const PlanAlternative *hybrid::chooseAlternative(const PlanLaunch &launch,
+                                                 const SymbolValues &symbols) {
   for (const PlanAlternative &alternative : launch.alternatives)
     if (llvm::all_of(alternative.guard, [&](PlanConstraint constraint) {
           std::optional<int64_t> value = evaluate(constraint, symbols);
@@ -93,7 +91,7 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
   EntryMemory memory;
   std::vector<bool> used(entry.buffers.size());
   for (const PlanLaunch &launch : entry.launches)
-    if (const PlanAlternative *chosen = choose(launch, symbols)) {
+    if (const PlanAlternative *chosen = chooseAlternative(launch, symbols)) {
       ++memory.launches;
       memory.scratch =
           std::max(memory.scratch, plan.kernels[chosen->kernel].scratch);

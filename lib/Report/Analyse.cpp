@@ -110,6 +110,28 @@ static std::string describe(RecurrentOp op) {
   return text;
 }
 
+static GroupReport reportOn(SoftmaxOp op) {
+  GroupReport group;
+  group.mixer = describe(op);
+  group.kind = {"softmax",
+                stringifyPositionKind(op.getPosition()).str(),
+                op.getWindow().value_or(0),
+                op.getSinks().value_or(0),
+                0,
+                op.getLogitScale() == LogitScaleKind::log_n};
+  group.heads = op.getHeads();
+  return group;
+}
+
+static GroupReport reportOn(RecurrentOp op) {
+  GroupReport group;
+  group.mixer = describe(op);
+  group.kind = {op.getMixer().str(),        "",   op.getWindow().value_or(0), 0,
+                op.getStride().value_or(0), false};
+  group.heads = op.getHeads();
+  return group;
+}
+
 //===----------------------------------------------------------------------===//
 // From the graph
 //===----------------------------------------------------------------------===//
@@ -175,10 +197,12 @@ static LogicalResult buildCopy(ModuleOp copy, ModelReport &report) {
     LayerReport &layerReport = report.layers.emplace_back();
     for (MixerInterface group : layer.getGroups()) {
       auto softmax = dyn_cast<SoftmaxOp>(group.getOperation());
-      layerReport.groups.emplace_back().mixer =
-          softmax ? describe(softmax)
-                  : describe(cast<RecurrentOp>(group.getOperation()));
+      layerReport.groups.push_back(
+          softmax ? reportOn(softmax)
+                  : reportOn(cast<RecurrentOp>(group.getOperation())));
     }
+    if (MlpOp mlp = layer.getMlp())
+      layerReport.feedForward = mlp.getChannels();
   }
   PassManager graphPasses(copy.getContext());
   graphPasses.addPass(createHybridBuildGraph());

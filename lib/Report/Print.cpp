@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Numbers.h"
+
 #include "hybrid/Report/Report.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -16,23 +18,6 @@ using namespace hybrid;
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
-
-/// 1234567 as 1,234,567.
-static std::string formatCount(int64_t count) {
-  std::string digits = std::to_string(count);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(at, ",");
-  return digits;
-}
-
-/// Three digits and a power of thousand: 804.6 M.
-static std::string formatShort(double value) {
-  static const char *const units[] = {"", " k", " M", " G", " T", " P"};
-  unsigned unit = 0;
-  for (; value >= 999.95 && unit + 1 < std::size(units); ++unit)
-    value /= 1000.0;
-  return llvm::formatv("{0:F1}{1}", value, units[unit]).str();
-}
 
 namespace {
 

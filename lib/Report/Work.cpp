@@ -41,8 +41,7 @@ int64_t hybrid::getElements(RankedTensorType type, Call call) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-/// Bytes of a value that is read or written whole.
-static double getBytes(Value value, Call call) {
+double hybrid::getBytes(Value value, Call call) {
   RankedTensorType type = getType(value);
   return type ? 4.0 * getElements(type, call) : 0.0;
 }
@@ -98,6 +97,18 @@ static double getRecurrenceFlops(RecurrenceOp op, Call call) {
   return call.tokens * (readOut + update);
 }
 
+/// The adjoint walks back over the states, which are computed again: gradients
+/// of every factor of the update and of the read-out are two products each.
+static double getRecurrenceGradFlops(RecurrenceGradOp op, Call call) {
+  RankedTensorType q = getType(op.getQ()), v = getType(op.getV());
+  double state =
+      static_cast<double>(q.getDimSize(1)) * q.getDimSize(2) * v.getDimSize(2);
+  double update = 2.0 + (op.getDecay() ? 1.0 : 0.0) +
+                  (op.getUpdate() == UpdateRule::delta ? 2.0 : 0.0);
+  double open = op.getWindow() ? *op.getWindow() / *op.getStride() : 1;
+  return call.tokens * state * (2.0 * 2.0 + 3.0 * update * open);
+}
+
 static double getFlops(Operation *op, Call call) {
   auto elements = [&](Value value) {
     return static_cast<double>(getElements(getType(value), call));
@@ -116,6 +127,30 @@ static double getFlops(Operation *op, Call call) {
         return 2.0 * headDims(attention.getQ(), attention.getV()) *
                countVisible(attention.getWindows(), attention.getSinks(), call);
       })
+      // Scores again, and the gradients of P, V, Q and K.
+      .Case([&](AttentionGradOp grad) {
+        double d = getType(grad.getQ()).getDimSize(2),
+               dv = getType(grad.getV()).getDimSize(2);
+        return 2.0 * (3.0 * d + 2.0 * dv) *
+               countVisible(grad.getWindows(), grad.getSinks(), call);
+      })
+      .Case([&](RecurrenceGradOp grad) {
+        return getRecurrenceGradFlops(grad, call);
+      })
+      .Case([&](ShortConvGradOp grad) {
+        return 4.0 * getType(grad.getWeight()).getDimSize(1) *
+               elements(grad.getX());
+      })
+      .Case([&](RowwiseOp region) {
+        double sum = 0;
+        for (Operation &member : region.getBody().front().without_terminator())
+          sum += getFlops(&member, call);
+        return sum;
+      })
+      // Sums read more than they give.
+      .Case<ReduceTokensOp, ReduceDimOp>(
+          [&](Operation *sum) { return elements(sum->getOperand(0)); })
+      .Case([&](EmbedGradOp grad) { return elements(grad.getDy()); })
       .Case([&](RecurrenceOp recurrence) {
         return getRecurrenceFlops(recurrence, call);
       })
@@ -133,7 +168,7 @@ static double getFlops(Operation *op, Call call) {
       .Default([&](Operation *rows) { return elements(rows->getResult(0)); });
 }
 
-static double getBytes(Operation *op, Call call) {
+static double getOperationBytes(Operation *op, Call call) {
   double bytes = 0;
   for (Value value : op->getOperands())
     bytes += getBytes(value, call);
@@ -157,5 +192,5 @@ static double getBytes(Operation *op, Call call) {
 }
 
 Work hybrid::getWork(Operation *op, Call call) {
-  return {getFlops(op, call), getBytes(op, call)};
+  return {getFlops(op, call), getOperationBytes(op, call)};
 }

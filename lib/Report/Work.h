@@ -22,7 +22,11 @@ struct Call {
 /// Elements of `type` in `call`, for one state slot without rollback.
 int64_t getElements(mlir::RankedTensorType type, Call call);
 
-/// The work of `op` by its plain definition.
+/// Bytes of `value`, read or written whole.
+double getBytes(mlir::Value value, Call call);
+
+/// The work of `op` by its plain definition; members of a region add their
+/// operations, and the region its bytes.
 Work getWork(mlir::Operation *op, Call call);
 
 } // namespace hybrid

@@ -126,6 +126,8 @@ struct ExpandStack : public hybrid::impl::HybridExpandStackBase<ExpandStack> {
         model.getWidth(), model.getTrained().value_or(0),
         model.getEpsilon().value_or(1e-5), model.getInitStd().value_or(0.02),
         model.getTied());
+    if (Attribute recompute = model->getAttr("hybrid.recompute"))
+      stack->setAttr("hybrid.recompute", recompute);
     builder.createBlock(&stack.getBody());
     for (auto [index, mixer] : llvm::enumerate(assignMixers(model))) {
       OpBuilder::InsertionGuard guard(builder);

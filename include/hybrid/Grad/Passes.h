@@ -13,8 +13,9 @@
 
 namespace hybrid {
 
-/// What `backward` computes again instead of keeping it from the forward.
-enum class Recompute { none, layer };
+/// What `backward` computes again instead of keeping it from the forward:
+/// nothing, each layer, or what is cheap of each layer.
+enum class Recompute { none, layer, selective };
 
 #define GEN_PASS_DECL
 #include "hybrid/Grad/Passes.h.inc"

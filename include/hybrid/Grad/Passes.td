@@ -36,6 +36,12 @@ def HybridDifferentiate : Pass<"hybrid-differentiate", "::mlir::ModuleOp"> {
     `hybrid.recompute`, which keeps them apart from the first computation. It
     changes no numbers.
 
+    With `recompute=selective` only what is cheap of a layer is computed again:
+    row-wise operations and short convolutions. Results of products, attention
+    and recurrences are kept. The function may choose for itself with an attribute
+    `hybrid.recompute = "selective"`, which a `hybrid.model` hands down to it; the
+    option is for functions that do not.
+
     Before, from `test/Grad/differentiate.mlir`:
 
     ```mlir
@@ -74,7 +80,9 @@ def HybridDifferentiate : Pass<"hybrid-differentiate", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(::hybrid::Recompute::none, "none", "nothing"),
              clEnumValN(::hybrid::Recompute::layer, "layer",
-                        "each layer, from its input"))}]>
+                        "each layer, from its input"),
+             clEnumValN(::hybrid::Recompute::selective, "selective",
+                        "what is cheap of each layer, from what is not"))}]>
   ];
   let statistics = [
     Statistic<"numAdjoints", "adjoints", "Operations a gradient was passed through">,

@@ -21,6 +21,11 @@ using SymbolValues = std::array<int64_t, 6>;
 std::optional<int64_t> evaluate(mlir::AffineExpr expr,
                                 const SymbolValues &symbols);
 
+/// The alternative of `launch` that runs at these capacities, as the runtime
+/// chooses it; null when none does.
+const PlanAlternative *chooseAlternative(const PlanLaunch &launch,
+                                         const SymbolValues &symbols);
+
 struct EntryMemory {
   struct Buffer {
     const PlanBuffer *buffer;

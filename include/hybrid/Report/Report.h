@@ -54,8 +54,28 @@ struct StateBytes {
   int64_t at(int64_t context) const { return fixed + perToken * context; }
 };
 
+/// What the keys of a softmax head, or the history of a recurrent one, are.
+struct HeadKind {
+  /// `softmax`, or the name of the recurrence.
+  std::string mixer;
+  /// nope, rope, ...; empty for a recurrence.
+  std::string position;
+  /// Keys that a query sees, or tokens of a bounded history; 0: all.
+  int64_t window = 0;
+  /// First tokens that stay visible, and tokens per state of a bounded history.
+  int64_t sinks = 0, stride = 0;
+  bool isLogN = false;
+  bool operator==(const HeadKind &other) const {
+    return mixer == other.mixer && position == other.position &&
+           window == other.window && sinks == other.sinks &&
+           stride == other.stride && isLogN == other.isLogN;
+  }
+};
+
 struct GroupReport {
   std::string mixer; // gdn, 12 heads of 128, ...
+  HeadKind kind;
+  int64_t heads = 0;
   int64_t params = 0;
   StateBytes state;
 };
@@ -63,6 +83,7 @@ struct GroupReport {
 struct LayerReport {
   int64_t params = 0; // norms and feed-forward part included
   std::vector<GroupReport> groups;
+  int64_t feedForward = 0; // hidden channels, 0 without that part
   StateBytes getState() const;
   /// One line for all groups; layers of one description are alike.
   std::string getMixers() const;

@@ -141,9 +141,10 @@ TEST(ModelGradient, RecomputeAndFuseAreExact) {
     RandomStack stack = makeRandomStack(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + stack.spec);
     Model plain(stack), again(stack, Recompute::layer),
-        fused(stack, Recompute::none, true);
+        cheap(stack, Recompute::selective), fused(stack, Recompute::none, true),
+        cheapFused(stack, Recompute::selective, true);
     std::vector<Tensor> expected = plain.evaluate("backward", plain.arguments);
-    for (Model *model : {&again, &fused}) {
+    for (Model *model : {&again, &cheap, &fused, &cheapFused}) {
       std::vector<Tensor> found = model->evaluate("backward", model->arguments);
       ASSERT_EQ(found.size(), expected.size());
       for (auto [a, b] : llvm::zip(found, expected))
