@@ -22,7 +22,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["hybrid.md", "tile.md", "passes.md"]
+PAGES = ["hybrid.md", "tile.md", "hopper.md", "passes.md"]
 
 ENTRY = re.compile(r"^### `?([-\w.]+)`?", re.M)
 EXAMPLE = re.compile(

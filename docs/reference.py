@@ -17,6 +17,7 @@ INCLUDE = ROOT / "include"
 DIALECTS = {
     "hybrid": "Hybrid/HybridOps.td",
     "tile": "Tile/TileOps.td",
+    "hopper": "Target/NVPTX/Hopper/HopperOps.td",
 }
 
 # In the order in which a spec passes through them.

@@ -16,6 +16,7 @@
 #include "hybrid/Schedule/Passes.h"
 #include "hybrid/Stack/Passes.h"
 #include "hybrid/Target/CPU/Passes.h"
+#include "hybrid/Target/NVPTX/Hopper/HopperOps.h"
 #include "hybrid/Target/NVPTX/Passes.h"
 #include "hybrid/Tile/Passes.h"
 #include "hybrid/Tile/TileDialect.h"
@@ -25,7 +26,7 @@
 void hybrid::registerAllHybridDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<HybridDialect, tile::TileDialect>();
+  registry.insert<HybridDialect, tile::TileDialect, hopper::HopperDialect>();
 }
 
 void hybrid::registerAllHybridPasses() {

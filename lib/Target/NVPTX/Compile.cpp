@@ -41,6 +41,13 @@ LogicalResult lowerToLLVM(ModuleOp module, const Chip &chip) {
   PassManager passes(module.getContext());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
+  // Programs with a schedule for the chip have kernels of their own.
+  if (chip.name == "sm_90a") {
+    passes.addPass(createHybridHopperApplySchedules());
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    passes.addPass(createHybridHopperLowerKernels());
+  }
   HybridNVPTXLowerProgramsOptions options;
   options.chip = chip.name.str();
   passes.addPass(createHybridNVPTXLowerPrograms(options));
@@ -65,6 +72,38 @@ constexpr llvm::StringLiteral kPasses =
     "fixpoint>,gvn,reassociate,"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,dse,adce,simplifycfg),"
     "globaldce";
+
+std::vector<TensorMap> readMaps(Operation *kernel) {
+  std::vector<TensorMap> maps;
+  auto list = kernel->getAttrOfType<ArrayAttr>(kTensorMapsAttr);
+  if (!list)
+    return maps;
+  for (auto map : list.getAsRange<DictionaryAttr>()) {
+    auto box = map.getAs<DenseI64ArrayAttr>("box").asArrayRef();
+    maps.push_back({map.getAs<IntegerAttr>("view").getInt(), box.vec()});
+  }
+  return maps;
+}
+
+/// What the translation of functions does not say.
+void annotate(llvm::Function &function, const Kernel &kernel) {
+  function.setCallingConv(llvm::CallingConv::PTX_Kernel);
+  function.addFnAttr("nvvm.maxntid", std::to_string(kernel.threads));
+  // All registers rather than more blocks: a spill costs more.
+  function.addFnAttr("nvvm.minctasm", "1");
+  // Tensor maps stay where they are: the copy engine reads them there.
+  for (unsigned n = 1; n < function.arg_size(); ++n)
+    function.addParamAttr(
+        n, llvm::Attribute::get(function.getContext(), "nvvm.grid_constant"));
+  // PTX that whole warps must reach together is not put under conditions.
+  for (llvm::BasicBlock &block : function)
+    for (llvm::Instruction &instruction : block)
+      if (auto *call = dyn_cast<llvm::CallInst>(&instruction))
+        if (auto *text = dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
+          if (StringRef(text->getAsmString()).contains(".aligned") ||
+              StringRef(text->getAsmString()).contains("bar."))
+            call->setConvergent();
+}
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);
@@ -103,6 +142,9 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
     if (!program)
       return module.emitError("no tile.program is named '") << symbol << "'";
     builder.clone(*program);
+    for (auto schedule : module.getOps<tile::ScheduleOp>())
+      if (schedule.getProgram() == symbol && schedule.getTarget() == chip->name)
+        builder.clone(*schedule);
   }
   MLIRContext *context = module.getContext();
   registerBuiltinDialectTranslation(*context);
@@ -117,8 +159,8 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
     auto number = [&](StringRef name) {
       return kernel->getAttrOfType<IntegerAttr>(name).getInt();
     };
-    code.kernels.push_back(
-        {symbol.str(), number(kSharedBytesAttr), number(kThreadsAttr)});
+    code.kernels.push_back({symbol.str(), number(kSharedBytesAttr),
+                            number(kThreadsAttr), readMaps(kernel)});
   }
 
   llvm::LLVMContext llvmContext;
@@ -127,13 +169,8 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
     return module.emitError("LLVM cannot make code for ") << chipName;
   llvmModule->setTargetTriple((*machine)->getTargetTriple());
   llvmModule->setDataLayout((*machine)->createDataLayout());
-  for (const Kernel &made : code.kernels) {
-    llvm::Function *kernel = llvmModule->getFunction(made.symbol);
-    kernel->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    kernel->addFnAttr("nvvm.maxntid", std::to_string(made.threads));
-    // All registers rather than more blocks: a spill costs more.
-    kernel->addFnAttr("nvvm.minctasm", "1");
-  }
+  for (const Kernel &made : code.kernels)
+    annotate(*llvmModule->getFunction(made.symbol), made);
   optimize(*llvmModule, **machine);
 
   SmallVector<char> text;

@@ -15,6 +15,10 @@ namespace hybrid::nvptx {
 /// On each function made from a program.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "hybrid.shared_bytes",
                                      kThreadsAttr = "hybrid.threads";
+/// On each function made from a hopper kernel: an array with the argument
+/// number
+/// (`view`) and the `box` of each tensor map.
+inline constexpr llvm::StringLiteral kTensorMapsAttr = "hybrid.tensor_maps";
 
 /// Copies of a product's operands that a loop keeps, at most.
 inline constexpr int64_t kMostStages = 3;

@@ -14,12 +14,22 @@
 
 namespace hybrid::nvptx {
 
+/// A tensor map of a kernel: of which view (argument number), and the box that
+/// one copy reads, a size per dim of the view. Boxes are swizzled in rows of
+/// 128 bytes.
+struct TensorMap {
+  int64_t view;
+  std::vector<int64_t> box;
+};
+
 /// One `.visible .entry`. A launch has one block per task, `threads` threads a
-/// block, all along x, and `sharedBytes` of dynamic shared memory.
+/// block, all along x, and `sharedBytes` of dynamic shared memory. After its
+/// structure a kernel takes each tensor map by value: 128 bytes, aligned to 64.
 struct Kernel {
   std::string symbol;
   int64_t sharedBytes;
   int64_t threads;
+  std::vector<TensorMap> maps = {};
 };
 
 struct CompiledPtx {
@@ -38,7 +48,8 @@ struct CompileOptions {
 ///
 ///     .visible .entry name(.param .align 8 .b8 args[72 * n + 32])
 ///
-/// with one structure by value: n `hyb_view` in the order of the program's
+/// (and tensor maps, where a `tile.schedule` for the chip says so), with one
+/// structure by value: n `hyb_view` in the order of the program's
 /// arguments, then `int64_t grid[4]`. The task is %ctaid.x: the index over the
 /// parallel grid dims, the last fastest; ordered dims are loops inside. `chip`
 /// is sm_80, sm_89, sm_90, sm_90a, sm_100a or sm_120a; another one, or a

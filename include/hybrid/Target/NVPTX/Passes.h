@@ -9,6 +9,7 @@
 #define HYBRID_TARGET_NVPTX_PASSES_H
 
 #include "hybrid/Hybrid/Counter.h"
+#include "hybrid/Target/NVPTX/Hopper/HopperOps.h"
 #include "mlir/Pass/Pass.h"
 
 namespace hybrid {

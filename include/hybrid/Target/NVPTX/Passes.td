@@ -67,4 +67,68 @@ def HybridNVPTXLowerPrograms
   ];
 }
 
+def HybridHopperApplySchedules
+    : Pass<"hybrid-hopper-apply-schedules", "mlir::ModuleOp"> {
+  let summary = "tile programs with a schedule for sm_90a become hopper kernels";
+  let description = [{
+    A record has two roles: one whose ops are loads (it becomes a single thread
+    that issues bulk copies), and one with the products, whose warpgroups take 64
+    rows of every tile each. Loads get as many copies in shared memory as `buffers`
+    says, with a barrier for full and one for empty; ops of a loop run in the order
+    of `issue`, those of `stage` 1 an iteration later. Products run while others go
+    on until somebody uses their result. Programs without such a record stay as
+    they are. A record that would use a value before it is there, or that the
+    program does not fit, is refused. docs/rationale/hopper.md describes the rules.
+    Changes no numbers but those of sums inside of a product.
+
+    Before, from `test/Target/NVPTX/hopper/apply-schedules.mlir`:
+
+    ```mlir
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !tile.view<?x128xbf16> -> tensor<128x64xbf16>
+    ```
+
+    After, in the role that loads:
+
+    ```mlir
+    hopper.wait %empty[%copy] parity %parity : !hopper.barriers<3>
+    hopper.expect %full[%copy] bytes 16384 : !hopper.barriers<3>
+    hopper.tensor_load %map[%row, %k] dims [0, 1] to %buffer[%copy] signals %full[%copy] : !hopper.map<128x64xbf16>, !hopper.buffer<3x128x64xbf16>, !hopper.barriers<3>
+    ```
+  }];
+  let statistics = [Statistic<"applied", "applied", "Schedules applied">];
+  let dependentDialects = ["hopper::HopperDialect"];
+}
+
+def HybridHopperLowerKernels
+    : Pass<"hybrid-hopper-lower-kernels", "mlir::ModuleOp"> {
+  let summary = "hopper kernels become the code of one thread";
+  let description = [{
+    Tiles become registers in the accumulator's layout, what `nvvm` lacks becomes
+    inline PTX. The function has the views and the grid as its first parameter by
+    value and 128 bytes, aligned to 64, for each tensor map; `hybrid.tensor_maps`
+    says of which view and with which box. Changes no numbers.
+
+    Before, from `test/Target/NVPTX/hopper/lower-kernels.mlir`:
+
+    ```mlir
+    hopper.product_commit
+    ```
+
+    After:
+
+    ```mlir
+    llvm.inline_asm has_side_effects "wgmma.commit_group.sync.aligned;", "~{memory}" : () -> ()
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", "\"sm_90a\"", "GPU; only sm_90a has what the kernels use">,
+  ];
+  let statistics = [Statistic<"lowered", "lowered", "Kernels lowered">];
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::func::FuncDialect",
+    "mlir::LLVM::LLVMDialect", "mlir::math::MathDialect",
+    "mlir::scf::SCFDialect", "mlir::vector::VectorDialect",
+  ];
+}
+
 #endif // HYBRID_TARGET_NVPTX_PASSES_TD

@@ -1,0 +1,366 @@
+//===- WorkerLoops.cpp - loops of the role that computes ------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Three kinds of loops:
+//
+//   simple   the ops of the program in their order
+//   flying   one product that adds to the sum which the loop carries: the sum
+//            stays in flight from one iteration to the next
+//   staged   ops of stage 1 run one time step later than those of stage 0. Time
+//            step t runs stage 0 of iteration t and stage 1 of iteration t - 1,
+//            in the order of `issue`; there is a first step without stage 1 and
+//            a last one without stage 0.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StagePlan.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::hopper;
+
+LogicalResult Worker::emitLoop(scf::ForOp loop, Frame &frame) {
+  for (Value bound :
+       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+    if (failed(get(loop, bound, frame)))
+      return failure();
+  settleAll(frame);
+  Operation *yield = loop.getBody()->getTerminator();
+  if (loop.getNumRegionIterArgs() == 1)
+    if (auto dot = yield->getOperand(0).getDefiningOp<tile::DotOp>())
+      if (dot.getAcc() == loop.getRegionIterArg(0) &&
+          record.number(dot, "wait", 0) > 0)
+        return emitFlyingLoop(loop, dot, frame);
+  bool isStaged = false;
+  for (Operation &op : *loop.getBody())
+    isStaged |= record.number(&op, "stage", 0) > 0 && !record.isLoad(&op);
+  return isStaged ? emitStagedLoop(loop, frame) : emitSimpleLoop(loop, frame);
+}
+
+LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
+  SmallVector<Value> inits;
+  for (Value init : loop.getInitArgs()) {
+    FailureOr<Value> value = get(loop, init, frame);
+    if (failed(value))
+      return failure();
+    inits.push_back(*value);
+  }
+  auto made = scf::ForOp::create(b, frame.map.lookup(loop.getLowerBound()),
+                                 frame.map.lookup(loop.getUpperBound()),
+                                 frame.map.lookup(loop.getStep()), inits);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(made.getBody());
+    Frame inner = frame;
+    inner.map.map(loop.getRegionIterArgs(), made.getRegionIterArgs());
+    inner.map.map(loop.getInductionVar(), made.getInductionVar());
+    inner.count =
+        countOf(made.getLowerBound(), made.getStep(), made.getInductionVar());
+    if (failed(emitBlock(*loop.getBody(), inner)))
+      return failure();
+    SmallVector<Value> next;
+    for (Value value : loop.getBody()->getTerminator()->getOperands()) {
+      FailureOr<Value> result = get(loop, value, inner);
+      if (failed(result))
+        return failure();
+      next.push_back(*result);
+    }
+    settleAll(inner);
+    if (made.getBody()->mightHaveTerminator())
+      made.getBody()->getTerminator()->erase();
+    b.setInsertionPointToEnd(made.getBody());
+    scf::YieldOp::create(b, next);
+  }
+  frame.map.map(loop.getResults(), made.getResults());
+  return success();
+}
+
+/// Before a product starts, at most `wait` of those before may still run; what
+/// the others have read is released.
+LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
+                                     Frame &frame) {
+  int64_t pending = record.number(dot, "wait", 0);
+  FailureOr<Value> init = get(loop, loop.getInitArgs()[0], frame);
+  if (failed(init))
+    return failure();
+  auto tile = cast<RankedTensorType>(init->getType());
+  auto type = FlightType::get(tile.getShape(), tile.getElementType());
+  Value start = AccumulatorOp::create(b, type, *init);
+  Value lower = frame.map.lookup(loop.getLowerBound());
+  auto made =
+      scf::ForOp::create(b, lower, frame.map.lookup(loop.getUpperBound()),
+                         frame.map.lookup(loop.getStep()), ValueRange{start});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(made.getBody());
+    Frame inner = frame;
+    inner.map.map(loop.getInductionVar(), made.getInductionVar());
+    inner.count = countOf(lower, made.getStep(), made.getInductionVar());
+    for (Value operand : {dot.getA(), dot.getB()})
+      if (auto load = operand.getDefiningOp<tile::LoadOp>();
+          load && record.isLoad(load) && failed(await(load, inner)))
+        return failure();
+    ProductWaitOp::create(b, TypeRange(), ValueRange(), pending);
+    // The last product that is done by now.
+    Value done = arith::SubIOp::create(b, inner.count, index(pending + 1));
+    Value isAny =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, done, index(0));
+    auto branch = scf::IfOp::create(b, isAny, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard inBranch(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      for (Value operand : {dot.getA(), dot.getB()})
+        if (auto load = operand.getDefiningOp<tile::LoadOp>();
+            load && record.isLoad(load) && ringOf(load).empty)
+          release(ringOf(load), placeOf(ringOf(load), done).copy);
+    }
+    if (failed(emitDot(dot, inner, made.getRegionIterArg(0))))
+      return failure();
+    Value flight = running.back().flight;
+    running.clear();
+    if (made.getBody()->mightHaveTerminator())
+      made.getBody()->getTerminator()->erase();
+    b.setInsertionPointToEnd(made.getBody());
+    scf::YieldOp::create(b, flight);
+  }
+  for (auto load : record.getLoads())
+    if (ringOf(load).loop == loop &&
+        ringOf(load).buffer.getType().getCopies() < pending + 2)
+      return load.emitError("has ")
+             << ringOf(load).buffer.getType().getCopies()
+             << " buffers; products that wait for " << pending
+             << " need at least " << pending + 2;
+  auto wait = ProductWaitOp::create(b, TypeRange(tile), made.getResults(), 0);
+  frame.map.map(loop.getResult(0), wait.getTiles()[0]);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Staged loops
+//===----------------------------------------------------------------------===//
+
+/// One time step: the frames of the iterations in it, null where none is.
+struct Worker::Step {
+  Worker &worker;
+  const StagePlan &plan;
+  Frame *now, *before;
+  DenseSet<Operation *> done;
+
+  Frame *frameOf(Operation *op) const {
+    return plan.stageOf(op) == 0 ? now : before;
+  }
+  LogicalResult run();
+  LogicalResult emit(Operation *op);
+  LogicalResult prepare(Operation *op, Value operand);
+};
+
+LogicalResult Worker::Step::prepare(Operation *op, Value operand) {
+  Frame *frame = frameOf(op);
+  if (auto argument = plan.carriedOf(operand)) {
+    // The sum of a later stage, which this time step has just made.
+    Operation *maker = plan.makerOf(*argument);
+    if (plan.stageOf(maker) <= plan.stageOf(op) || !before)
+      return success();
+    if (!done.contains(maker))
+      return op->emitError("is issued before '")
+             << maker->getName() << "' gives what it needs; issue it later";
+    FailureOr<Value> value = worker.get(op, plan.yieldOf(*argument), *before);
+    if (failed(value))
+      return failure();
+    frame->map.map(operand, *value);
+    return success();
+  }
+  Operation *maker = operand.getDefiningOp();
+  if (!maker || !plan.isStaged(maker) ||
+      plan.stageOf(maker) != plan.stageOf(op))
+    return success();
+  return emit(maker);
+}
+
+LogicalResult Worker::Step::emit(Operation *op) {
+  Frame *frame = frameOf(op);
+  if (!frame || !done.insert(op).second)
+    return success();
+  for (Value operand : StagePlan::operandsOf(op))
+    if (failed(prepare(op, operand)))
+      return failure();
+  return worker.emitOp(op, *frame);
+}
+
+LogicalResult Worker::Step::run() {
+  // All operands first: a warpgroup that has the turn must not wait for what
+  // another one takes part in.
+  Operation *firstTurn = nullptr, *lastTurn = nullptr;
+  for (Operation *op : plan.getOrder()) {
+    Frame *frame = frameOf(op);
+    auto dot = dyn_cast<tile::DotOp>(op);
+    if (!frame || !dot)
+      continue;
+    for (Value operand : {dot.getA(), dot.getB()})
+      if (auto load = operand.getDefiningOp<tile::LoadOp>();
+          load && worker.record.isLoad(load) &&
+          failed(worker.await(load, *frame)))
+        return failure();
+    if (worker.record.takesTurns(op)) {
+      firstTurn = firstTurn ? firstTurn : op;
+      lastTurn = op;
+    }
+  }
+  for (Operation *op : plan.getOrder()) {
+    if (op == firstTurn)
+      worker.takeTurn();
+    if (failed(emit(op)))
+      return failure();
+    if (op == lastTurn)
+      worker.passTurn();
+  }
+  return success();
+}
+
+/// Turn n is the named barrier n + 1: its warpgroup waits there, the one before
+/// it arrives.
+void Worker::takeTurn() {
+  Value number = arith::AddIOp::create(b, toI32(warpgroup), i32(1));
+  SyncOp::create(b, number, 2 * kWarpgroupThreads);
+}
+
+void Worker::passTurn() {
+  Value next = arith::AddIOp::create(b, toI32(warpgroup), i32(1));
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next,
+                                       i32(record.worker().warpgroups));
+  next = arith::SelectOp::create(b, isLast, i32(0), next);
+  SignalOp::create(b, arith::AddIOp::create(b, next, i32(1)),
+                   2 * kWarpgroupThreads);
+}
+
+/// The first warpgroup has the first turn.
+void Worker::beginTurns(const StagePlan &plan) {
+  if (record.worker().warpgroups < 2 ||
+      llvm::none_of(
+          plan.getOrder(),
+          [&](Operation *op) { return record.takesTurns(op); }))
+    return;
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warpgroup,
+                                       index(record.worker().warpgroups - 1));
+  auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SignalOp::create(b, i32(1), 2 * kWarpgroupThreads);
+}
+
+LogicalResult Worker::emitStagedLoop(scf::ForOp loop, Frame &frame) {
+  FailureOr<StagePlan> plan = StagePlan::make(loop, record);
+  if (failed(plan))
+    return failure();
+  Value lower = frame.map.lookup(loop.getLowerBound()),
+        upper = frame.map.lookup(loop.getUpperBound()),
+        step = frame.map.lookup(loop.getStep());
+  SmallVector<Value> inits;
+  SmallVector<Type> types;
+  for (Value init : loop.getInitArgs()) {
+    FailureOr<Value> value = get(loop, init, frame);
+    if (failed(value))
+      return failure();
+    inits.push_back(*value);
+    types.push_back(value->getType());
+  }
+  Value isAny =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lower, upper);
+  auto branch = scf::IfOp::create(b, types, isAny, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, inits);
+  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  beginTurns(*plan);
+  auto makeFrame = [&](Value at) {
+    Frame made = frame;
+    made.map.map(loop.getInductionVar(), at);
+    made.count = countOf(lower, step, at);
+    return made;
+  };
+  // What is handed from one time step to the next: sums of stage 0, sums that
+  // stage 1 reads itself, and what stage 0 makes for stage 1.
+  auto gather = [&](Frame *now,
+                    Frame *before) -> FailureOr<SmallVector<Value>> {
+    SmallVector<Value> handed;
+    for (const StagePlan::Handed &item : plan->getHanded()) {
+      Frame *from = item.stage == 0 ? now : before;
+      FailureOr<Value> value = from ? get(loop, item.made, *from)
+                                    : FailureOr<Value>(inits[item.argument]);
+      if (failed(value))
+        return failure();
+      handed.push_back(*value);
+    }
+    return handed;
+  };
+  auto receive = [&](ValueRange handed, Frame *now, Frame *before) {
+    for (auto [item, value] : llvm::zip_equal(plan->getHanded(), handed)) {
+      Frame *to = item.isSum && item.stage == 0 ? now : before;
+      if (to)
+        to->map.map(item.read, value);
+    }
+  };
+
+  Frame first = makeFrame(lower);
+  first.map.map(loop.getRegionIterArgs(), inits);
+  if (failed(Step{*this, *plan, &first, nullptr, {}}.run()))
+    return failure();
+  FailureOr<SmallVector<Value>> handed = gather(&first, nullptr);
+  if (failed(handed))
+    return failure();
+  settleAll(first);
+
+  Value second = arith::AddIOp::create(b, lower, step);
+  auto made = scf::ForOp::create(b, second, upper, step, *handed);
+  {
+    OpBuilder::InsertionGuard inLoop(b);
+    b.setInsertionPointToStart(made.getBody());
+    Value at = made.getInductionVar();
+    Frame now = makeFrame(at),
+          before = makeFrame(arith::SubIOp::create(b, at, step));
+    receive(made.getRegionIterArgs(), &now, &before);
+    if (failed(Step{*this, *plan, &now, &before, {}}.run()))
+      return failure();
+    FailureOr<SmallVector<Value>> next = gather(&now, &before);
+    if (failed(next))
+      return failure();
+    settleAll(now);
+    if (made.getBody()->mightHaveTerminator())
+      made.getBody()->getTerminator()->erase();
+    b.setInsertionPointToEnd(made.getBody());
+    scf::YieldOp::create(b, *next);
+  }
+
+  Value passed = arith::SubIOp::create(
+      b, arith::SubIOp::create(b, upper, lower), index(1));
+  Value count = arith::DivUIOp::create(b, passed, step);
+  Frame last = makeFrame(
+      arith::AddIOp::create(b, lower, arith::MulIOp::create(b, count, step)));
+  Frame sums = last;
+  receive(made.getResults(), &sums, &last);
+  if (failed(Step{*this, *plan, nullptr, &last, {}}.run()))
+    return failure();
+  SmallVector<Value> results;
+  for (unsigned n = 0; n < loop.getNumRegionIterArgs(); ++n) {
+    bool isLate = plan->stageOf(plan->makerOf(n)) == 1;
+    FailureOr<Value> value =
+        isLate ? get(loop, plan->yieldOf(n), last)
+               : FailureOr<Value>(sums.map.lookup(loop.getRegionIterArg(n)));
+    if (failed(value))
+      return failure();
+    results.push_back(*value);
+  }
+  settleAll(last);
+  scf::YieldOp::create(b, results);
+  frame.map.map(loop.getResults(), branch.getResults());
+  return success();
+}

@@ -1,0 +1,484 @@
+// RUN: hybrid-opt %s -hybrid-hopper-apply-schedules -split-input-file -verify-diagnostics
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+// expected-error @+1 {{has no load with the barrier 'mbarrier'; sm_90a kernels load their operands so}}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+// expected-error @+1 {{has 3 roles; a kernel has one that loads and one that multiplies}}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 168}, more = {warpgroups = 1, registers = 24}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+// expected-error @+1 {{op 'sum' has the role "load"; role "load" is that of the loads}}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "load"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+// expected-error @+1 {{role "load" has 2 warpgroups; one thread issues all copies}}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 2, registers = 24}, multiply = {warpgroups = 2, registers = 168}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+// expected-error @+1 {{has an ordered grid dim; a schedule for sm_90a needs parallel ones}}
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [ordered] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    // expected-error @+1 {{has 128 rows, the 3 warpgroups of role "multiply" take 192}}
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 3, registers = 160}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %xt = tile.load %a[%k, %c0] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<64x128xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    // expected-error @+1 {{a product of warpgroups has a left operand in rows, bf16 or f16, and f32 sums}}
+    %next = tile.dot %xt, %w, %acc {transpose_a, transpose_b, tile.name = "sum"} : tensor<64x128xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    // expected-error @+1 {{is used 2 times; what a loop loads is the operand of one product}}
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %once = tile.dot %x, %w, %acc {transpose_b} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    %next = tile.dot %x, %w, %once {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = arith.constant dense<0.0> : tensor<128x64xbf16>
+    // expected-error @+1 {{has a right operand that no load of role "load" brings into shared memory}}
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    // expected-error @+1 {{has 2 buffers; products that wait for 1 need at least 3}}
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 2, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply", wait = 1}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    // expected-error @+1 {{uses a tile that is not in registers; loads of role "load" are operands of products alone}}
+    %wide = arith.extf %x : tensor<128x64xbf16> to tensor<128x64xf32>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  // expected-error @+1 {{mixes rows or is unknown to a schedule for sm_90a; leave the program to the generic path}}
+  %t = tile.reduce sum %sum dim 0 : tensor<128x128xf32>
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  // expected-error @+1 {{makes 'tensor<64x64xf32>'; tiles that a schedule for sm_90a keeps in registers have 128 rows or one}}
+  %t = arith.constant dense<1.0> : tensor<64x64xf32>
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  // expected-error @+1 {{must be the same number everywhere}}
+  %t = arith.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    // expected-error @+1 {{limits columns by something else than the view's size, which the copy engine does not know}}
+    %x = tile.load %a[%row, %k] dims [0, 1] limit(%c128, %c64) {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    // expected-error @+1 {{has stage 2; loops for sm_90a have stages 0 and 1}}
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply", stage = 2}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %new = tile.dot %x, %w, %zero {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    // expected-error @+1 {{is of stage 0 and uses 'tile.dot' of stage 1 of its own iteration}}
+    %next = arith.addf %acc, %new {tile.name = "add"} : tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply", stage = 1}, add = {role = "multiply", stage = 0}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %new = tile.dot %x, %w, %zero {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    // expected-error @+1 {{is of stage 1 and reads what the iteration before made in stage 0, which is gone; give it stage 0}}
+    %old = arith.negf %acc {tile.name = "old"} : tensor<128x128xf32>
+    %next = arith.addf %acc, %new {tile.name = "add"} : tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}, old = {role = "multiply", stage = 1}, add = {role = "multiply", stage = 0}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %new = tile.dot %x, %w, %zero {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    // expected-error @+1 {{is issued before 'arith.addf' gives what it needs; issue it later}}
+    %kept = arith.negf %acc {tile.name = "kept"} : tensor<128x128xf32>
+    %next = arith.addf %kept, %new {tile.name = "add"} : tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}, kept = {role = "multiply", stage = 0, issue = 0}, add = {role = "multiply", stage = 1, issue = 1}}
