@@ -302,7 +302,9 @@ void *PlanInstance::baseOf(const BufferPlace &place,
     return bindings.scalars;
   case BufferKind::Input:
   case BufferKind::Output:
-    return bindings.arguments[place.index];
+    return place.index < bindings.arguments.size()
+               ? bindings.arguments[place.index]
+               : nullptr;
   case BufferKind::Constant:
     return bindings.constants;
   }
