@@ -43,8 +43,9 @@ step "unit tests"
 ninja -C build/dev check-unit
 
 step "runtime under sanitizers, and a minute of fuzzing"
-scripts/build.sh asan runtime/all
-ctest --test-dir build/asan/runtime --output-on-failure --parallel "${HYBRID_JOBS:-$(nproc)}"
+scripts/build.sh asan runtime/all SpecFuzz
+ctest --test-dir build/asan --tests-regex '^Runtime|Fuzz$' --output-on-failure \
+  --parallel "${HYBRID_JOBS:-$(nproc)}"
 
 step "dialect reference is current"
 docs/reference.py --check
