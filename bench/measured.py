@@ -27,11 +27,13 @@ def add_arguments(parser, work):
 
 
 def make_artefact(args, source):
-    """`source` compiled, unless that was done before."""
+    """`source` compiled for `args.target`, or the processor, unless that was done before."""
     artefact = args.work / f"{source.stem}.hbx"
     if not artefact.exists():
         args.work.mkdir(parents=True, exist_ok=True)
-        subprocess.run([args.bin / "hybridc", source, "-o", artefact, "--target=cpu"], check=True)
+        command = [args.bin / "hybridc", source, "-o", artefact, f"--target={getattr(args, 'target', 'cpu')}"]
+        # A test is there for the program, not for the code of every level.
+        subprocess.run(command + (["--cpu-levels=x86-64"] if getattr(args, "small", False) else []), check=True)
     return artefact
 
 
