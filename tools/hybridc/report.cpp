@@ -147,6 +147,9 @@ int runReport() {
   if (!(peak >= 0) || !(bandwidth >= 0))
     return usageError("--peak and --bandwidth take positive rates");
   bool isPage = htmlPath.getNumOccurrences();
+  if (!isPage && (deviceName.getNumOccurrences() || peak > 0 || bandwidth > 0))
+    return usageError("--device, --peak and --bandwidth are for the page; give "
+                      "--html=FILE too, or leave them out");
   std::optional<Device> device = getDevice();
   if (!device)
     return static_cast<int>(Outcome::Usage);

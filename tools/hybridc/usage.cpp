@@ -48,6 +48,8 @@ Examples:
     hybridc report examples/specs/demo.mlir
   Two mixes side by side, when 65,536 tokens have been seen:
     hybridc report rope_nope_376m.mlir gdn_nope_376m.mlir --context=65536
+  The same as a page with drawings, and the roofline of an H200:
+    hybridc report demo.mlir --html=demo.html --device=h200
 
 Exit codes: 0 done, 1 bad input, 2 bad command line.
 )";
