@@ -482,7 +482,7 @@ class Refusals(unittest.TestCase):
             window=[1, 2],
         )
         self.refused(
-            "window is wide, expected whole numbers of tokens",
+            "window is wide, expected whole numbers of tokens, 0 for none",
             hybrid.softmax_attention,
             q,
             k,
