@@ -1,0 +1,50 @@
+//===- Interpreter.h - the ops of one agent -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TEST_UNIT_TARGET_NVPTX_HOPPER_INTERPRETER_H
+#define HYBRID_TEST_UNIT_TARGET_NVPTX_HOPPER_INTERPRETER_H
+
+#include "ThreadBlock.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace hybrid::hopper::sim {
+
+class Interpreter {
+public:
+  Interpreter(ThreadBlock &block, Agent &agent) : block(block), agent(agent) {}
+  void run() { runBlock(*agent.body); }
+
+private:
+  bool runBlock(mlir::Block &ops);
+  bool runOp(mlir::Operation *op);
+  bool runShared(mlir::Operation *op);
+  bool runFor(mlir::scf::ForOp loop);
+  bool runIf(mlir::scf::IfOp branch);
+  bool runTile(mlir::Operation *op);
+  void runElementwise(mlir::Operation *op);
+  void store(tile::StoreOp store);
+  bool syncAt(mlir::Operation *op, int64_t number, int64_t threads, bool waits);
+  /// A copy: a new value may move the others.
+  Datum get(mlir::Value value) { return agent.values[value]; }
+  void set(mlir::Value value, Datum datum);
+  bool yield() {
+    return block.pass(agent, [] { return true; });
+  }
+
+  ThreadBlock &block;
+  Agent &agent;
+};
+
+/// The result of an elementwise op of `arith` or `math` on numbers, not
+/// rounded.
+std::optional<double> evaluate(mlir::Operation *op,
+                               llvm::ArrayRef<double> operands);
+
+} // namespace hybrid::hopper::sim
+
+#endif // HYBRID_TEST_UNIT_TARGET_NVPTX_HOPPER_INTERPRETER_H
