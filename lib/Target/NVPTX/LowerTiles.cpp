@@ -30,6 +30,13 @@ static Value exponential(GpuBuilder &b, Value x, bool isBaseTwo) {
   return b.intrinsic("llvm.nvvm.ex2.approx.f32", b.getF32Type(), x);
 }
 
+/// max.NaN.f32: passes NaN on and takes +0 for more than -0.
+static Value maximum(GpuBuilder &b, Value x, Value y) {
+  if (x.getType().isF32())
+    return b.intrinsic("llvm.nvvm.fmax.nan.f", b.getF32Type(), {x, y});
+  return arith::MaximumFOp::create(b, x, y);
+}
+
 Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
                               ValueRange operands) {
   using Values = GpuBuilder::Values;
@@ -57,6 +64,10 @@ Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
       return b.intrinsic("llvm.nvvm.rsqrt.approx.f", f32, operands[0]);
     if (isa<math::SqrtOp>(op))
       return b.intrinsic("llvm.nvvm.sqrt.rn.f", f32, operands[0]);
+    if (isa<arith::MaximumFOp>(op))
+      return maximum(b, operands[0], operands[1]);
+    if (isa<arith::MinimumFOp>(op))
+      return b.intrinsic("llvm.nvvm.fmin.nan.f", f32, operands);
   }
   OperationState state(b.getLoc(), op->getName(), operands, {type});
   for (NamedAttribute attribute : op->getAttrs())
@@ -76,7 +87,7 @@ Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
 
 Value KernelLowering::combine(tile::ReduceKind kind, Value x, Value y) {
   if (kind == tile::ReduceKind::max)
-    return arith::MaximumFOp::create(b, x, y);
+    return maximum(b, x, y);
   return arith::AddFOp::create(b, x, y);
 }
 
