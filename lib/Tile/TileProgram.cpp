@@ -107,6 +107,12 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("grid has ")
            << grid.getNumResults() << " dims, at most 4 are possible; "
            << "merge dims and take them apart with arith.divui";
+  for (auto [dim, size] : llvm::enumerate(grid.getResults()))
+    if (auto known = dyn_cast<AffineConstantExpr>(size);
+        known && known.getValue() < 0)
+      return emitOpError("grid dim ")
+             << dim << " is " << known.getValue()
+             << "; write a number from 0 on, or an expression of the symbols";
   if (getOrder().size() != grid.getNumResults())
     return emitOpError("grid has ")
            << grid.getNumResults() << " dims but order has "

@@ -426,7 +426,15 @@ hybrid.model @head_dim_odd vocab(256) width(64) layers(2) {
 
 // -----
 
-// ATT-13: six query heads over four key heads. GEN-24: group 3 of 8 heads.
+// GEN-24: key heads that do not divide eight.
+hybrid.model @kv_heads_three vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{'hybrid.softmax' op kv_heads 3 does not divide heads 8; each key head serves an equal number of query heads, so write a divisor of 8}}
+  hybrid.softmax heads(8) kv_heads(3) head_dim(32) position(nope)
+}
+
+// -----
+
+// ATT-13: six query heads over four key heads.
 hybrid.model @kv_heads vocab(256) width(64) layers(2) {
   // expected-error @+1 {{'hybrid.softmax' op kv_heads 4 does not divide heads 6; each key head serves an equal number of query heads, so write a divisor of 6}}
   hybrid.softmax heads(6) kv_heads(4) head_dim(32) position(nope)
@@ -445,6 +453,14 @@ hybrid.model @kv_heads_zero vocab(256) width(64) layers(2) {
 hybrid.model @window_zero vocab(256) width(64) layers(2) {
   // expected-error @+1 {{'hybrid.softmax' op window is 0, and a window counts the token itself; write a number from 1 to 2147483647, or leave it out for all tokens}}
   hybrid.softmax heads(2) head_dim(32) position(nope) window(0)
+}
+
+// -----
+
+// GEN-24: window -1.
+hybrid.model @window_minus_one vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{'hybrid.softmax' op window is -1, and a window counts the token itself}}
+  hybrid.softmax heads(2) head_dim(32) position(nope) window(-1)
 }
 
 // -----

@@ -69,6 +69,14 @@ tile.program @p() grid affine_map<()[a, b, c, d, e, f] -> (a, b, c, d, e)>
 
 // -----
 
+// GEN-24: a size of the grid that is known and negative.
+// expected-error @+1 {{grid dim 1 is -1; write a number from 0 on, or an expression of the symbols}}
+tile.program @p() grid affine_map<()[a, b, c, d, e, f] -> (a, -1)> order [parallel, parallel] {
+  tile.return
+}
+
+// -----
+
 // expected-error @+1 {{grid has 2 dims but order has 1 words; give one word per dim}}
 tile.program @p() grid affine_map<()[a, b, c, d, e, f] -> (a, b)> order [parallel] {
   tile.return

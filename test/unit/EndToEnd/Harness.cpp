@@ -201,7 +201,8 @@ CompiledModel::backward(const Batch &batch, std::vector<float> &losses) {
 }
 
 std::vector<float> CompiledModel::logits(const std::vector<int32_t> &ids,
-                                         const std::vector<int64_t> &pieces) {
+                                         const std::vector<int64_t> &pieces,
+                                         std::vector<float> *finalState) {
   hyb_state_options options;
   hyb_state_options_init(&options, sizeof(options));
   options.context = ids.size();
@@ -223,6 +224,14 @@ std::vector<float> CompiledModel::logits(const std::vector<int32_t> &ids,
       result.insert(result.end(), values,
                     values + size * model->meta().vocabulary);
     begin += size;
+  }
+  for (auto [i, buffer] : llvm::enumerate((*state)->buffers())) {
+    int64_t elements = 1;
+    for (int64_t size : (*state)->bufferShape(i))
+      elements *= size;
+    const auto *values = static_cast<const float *>(buffer);
+    if (finalState)
+      finalState->insert(finalState->end(), values, values + elements);
   }
   return result;
 }

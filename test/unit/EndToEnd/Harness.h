@@ -56,9 +56,11 @@ public:
   /// Gradients by parameter path, of the summed loss; `losses` gets the loss.
   std::map<std::string, std::vector<float>>
   backward(const Batch &batch, std::vector<float> &losses);
-  /// Logits of every token of one sequence, fed in pieces of these sizes.
+  /// Logits of every token of one sequence, fed in pieces of these sizes;
+  /// `finalState` gets what the states hold afterwards, one after another.
   std::vector<float> logits(const std::vector<int32_t> &ids,
-                            const std::vector<int64_t> &pieces);
+                            const std::vector<int64_t> &pieces,
+                            std::vector<float> *finalState = nullptr);
 
   // What the oracle says.
   std::vector<double> oracleLoss(const Batch &batch);

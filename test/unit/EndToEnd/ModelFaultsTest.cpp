@@ -1,4 +1,4 @@
-//===- DeterminismTest.cpp - models whose bits or states must agree -------===//
+//===- ModelFaultsTest.cpp - public faults of whole models ----------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Harness.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include "train/Evaluate.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -104,14 +108,73 @@ hybrid.model @m vocab(64) width(32) layers(1) {
   ASSERT_TRUE(compiled.ok()) << compiled.report;
   constexpr int64_t tokens = 4096;
   std::vector<int32_t> ids = compiled.randomBatch({tokens}, 5).ids;
-  std::vector<float> prefill = compiled.logits(ids, {tokens}),
-                     decode =
-                         compiled.logits(ids, std::vector<int64_t>(tokens, 1));
+  std::vector<float> prefilled, decoded;
+  std::vector<float> prefill = compiled.logits(ids, {tokens}, &prefilled),
+                     decode = compiled.logits(
+                         ids, std::vector<int64_t>(tokens, 1), &decoded);
   ASSERT_EQ(prefill.size(), decode.size());
-  double worst = 0, largest = 0;
-  for (size_t i = prefill.size() - 64; i < prefill.size(); ++i) {
-    worst = std::max<double>(worst, std::abs(prefill[i] - decode[i]));
-    largest = std::max<double>(largest, std::abs(prefill[i]));
+  ASSERT_FALSE(prefilled.empty());
+  auto last = [](const std::vector<float> &logits) {
+    return llvm::ArrayRef<float>(logits).take_back(64);
+  };
+  auto exact = [](llvm::ArrayRef<float> values) {
+    return std::vector<double>(values.begin(), values.end());
+  };
+  EXPECT_LT(distance(last(decode), exact(last(prefill))), 1e-3);
+  EXPECT_LT(distance(decoded, exact(prefilled)), 1e-3);
+}
+
+namespace {
+/// 5000 tokens in samples of 1024: the last row of the last one has no label.
+struct ChunkedTokens : hyb::rt::Dataset {
+  static constexpr int64_t kTokens = 5000, kChunk = 1024;
+  int64_t samples() const override { return llvm::divideCeil(kTokens, kChunk); }
+  int64_t length() const override { return kChunk; }
+  void read(int64_t, int64_t sample, int32_t *ids,
+            int32_t *labels) const override {
+    for (int64_t i = 0; i < kChunk; ++i) {
+      int64_t token = sample * kChunk + i;
+      ids[i] = token % 8;
+      labels[i] = token + 1 < kTokens ? (token + 1) % 8 : -100;
+    }
   }
-  EXPECT_LT(worst, 1e-3 * largest);
+};
+
+/// A model whose logits are all equal.
+void expectPerplexity(
+    int64_t vocabulary, double loss,
+    llvm::function_ref<hyb::rt::Result<hyb::rt::Evaluation>(hyb::rt::Context &)>
+        evaluate) {
+  CompiledModel compiled("hybrid.model @m vocab(" + std::to_string(vocabulary) +
+                         ") width(16) layers(1) {\n"
+                         "hybrid.softmax heads(1) head_dim(16) position(nope)\n"
+                         "}");
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  for (const auto &info : compiled.model->parameterTable().parameters)
+    std::fill_n(compiled.model->parameter(info), info.elements, 0.0f);
+  auto evaluation = evaluate(*compiled.context);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status().message();
+  EXPECT_EQ(evaluation->rows, 4999);
+  EXPECT_NEAR(evaluation->loss(), loss, 1e-6);
+  EXPECT_NEAR(std::exp(evaluation->loss()), double(vocabulary),
+              1e-5 * double(vocabulary));
+}
+} // namespace
+
+TEST(CompiledModelFaults, PPL_06) {
+  expectPerplexity(8, 2.079442, [](hyb::rt::Context &context) {
+    return hyb::rt::evaluateSamples(context, ChunkedTokens(), 2, false);
+  });
+}
+
+// Every byte of a text but the first is scored once, whatever the windows.
+TEST(CompiledModelFaults, PPL_06_text) {
+  std::vector<uint8_t> text(5000);
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i] = i * i;
+  for (int64_t stride : {1024, 512})
+    expectPerplexity(256, std::log(256), [&](hyb::rt::Context &context) {
+      return hyb::rt::evaluateText(context, {text.data(), text.size()}, 1024,
+                                   stride, 2);
+    });
 }
