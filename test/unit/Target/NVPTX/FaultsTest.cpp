@@ -11,6 +11,8 @@
 
 #include "../../Tile/SoftmaxReference.h"
 #include "hybrid/Target/NVPTX/Compile.h"
+#include "hybrid/Target/NVPTX/Passes.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Regex.h"
 #include <cmath>
 
@@ -73,6 +75,28 @@ TEST_F(GpuFaults, GEN_05_GEN_07_maximum) {
   )mlir"));
   EXPECT_TRUE(has(ptx, "max\\.NaN\\.f32")) << ptx;
   EXPECT_FALSE(has(ptx, "max\\.f32|max\\.ftz")) << ptx;
+}
+
+/// Of the relaxations of floating point only fused products are allowed: masks
+/// rely on infinities and NaN.
+TEST_F(GpuFaults, GEN_06_no_assumptions) {
+  OpBuilder b = builder();
+  SoftmaxShape shape = softmaxShape(4, 2, 64, 64, {0, 128}, {0, 4}, 64, 64);
+  buildSoftmaxForward(b, b.getUnknownLoc(), shape);
+  PassManager passes(&context);
+  passes.addPass(createHybridNVPTXLowerPrograms({"sm_90a"}));
+  ASSERT_TRUE(succeeded(passes.run(*module))) << reported;
+  unsigned count = 0;
+  module->walk([&](arith::ArithFastMathInterface op) {
+    arith::FastMathFlags flags = op.getFastMathFlagsAttr()
+                                     ? op.getFastMathFlagsAttr().getValue()
+                                     : arith::FastMathFlags::none;
+    EXPECT_TRUE((flags | arith::FastMathFlags::contract) ==
+                arith::FastMathFlags::contract)
+        << op->getName().getStringRef().str();
+    ++count;
+  });
+  EXPECT_GT(count, 0u);
 }
 
 /// Denormals are kept, in the functions too.
