@@ -61,6 +61,8 @@ public:
                  << ", \"shared\": " << kernel.sharedBytes
                  << ", \"registers\": " << used.registers
                  << ", \"spills\": " << used.spillStores + used.spillLoads
+                 << ", \"maps\": " << mapsOf(kernel)
+                 << ", \"notices\": " << used.notices.size()
                  << ", \"compile_s\": " << llvm::format("%.2f", compiling)
                  << ", \"ptxas_s\": " << llvm::format("%.2f", assembling)
                  << "}\n";
@@ -74,6 +76,17 @@ public:
   }
 
 private:
+  /// [[view, box...], ...]
+  static std::string mapsOf(const nvptx::Kernel &kernel) {
+    std::string text;
+    for (const nvptx::TensorMap &map : kernel.maps) {
+      text += (text.empty() ? "[" : ", [") + std::to_string(map.view);
+      for (int64_t size : map.box)
+        text += ", " + std::to_string(size);
+      text += "]";
+    }
+    return "[" + text + "]";
+  }
   void write(const Twine &name, StringRef bytes) {
     std::error_code error;
     llvm::raw_fd_ostream(SmallString<128>(folder + "/" + name.str()), error)

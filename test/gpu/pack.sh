@@ -21,3 +21,11 @@ for spec in "${specs[@]}"; do
   "$build/bin/hybridc" "$spec" "--target=cpu,cuda:$chip" \
     -o "$folder/artefacts/$(basename "$spec" .mlir).hbx"
 done
+
+# The kernels of sm_90a's own, for run.sh to check and time beside PyTorch.
+if [ "$chip" = sm_90a ]; then
+  mkdir -p "$folder/kernels"
+  "$build/bin/gpu-kernels" "$folder/kernels" "$chip" \
+    "$source"/bench/programs/*-hopper*.mlir >"$folder/kernels/manifest.json"
+  cp "$source/bench/gpu_kernels.py" "$folder/"
+fi

@@ -77,6 +77,12 @@ for artefact in artefacts/demo*.hbx; do
   check "$name, losses of training" agree "$artefact" "$name"
 done
 
+# Kernels of sm_90a's own against f64, and their times beside cuBLASLt and cuDNN.
+if [ -e kernels/manifest.json ] && python3 -c 'import torch' 2>/dev/null; then
+  python3 gpu_kernels.py kernels | tee kernels/times.txt
+  check 'kernels of sm_90a' test "${PIPESTATUS[0]}" = 0
+fi
+
 if [ -z "$quick" ]; then
   for artefact in artefacts/*.hbx; do
     name=$(basename "$artefact" .hbx)
