@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 
 sys.path.append(os.path.join(config.hybrid_source_root, "test"))
@@ -40,3 +41,8 @@ ptxas = shutil.which("ptxas", path=os.pathsep.join([os.environ.get("PATH", "")] 
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
+
+# Mounts that no one else sees, for a machine without devices.
+private = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /dev"]
+if shutil.which("unshare") and subprocess.run(private, capture_output=True).returncode == 0:
+    config.available_features.add("private-mounts")

@@ -134,7 +134,9 @@ Expected<std::string> hybrid::cpu::linkSharedObject(ArrayRef<StringRef> objects,
     arguments.push_back((*file)->path);
     inputs.push_back(std::move(*file));
   }
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef((*log)->path),
+  // The linker reads no input, so it keeps ours: /dev/null, which LLVM would
+  // open for it, is missing in some containers.
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef((*log)->path),
                                           StringRef((*log)->path)};
   std::string message;
   int status =

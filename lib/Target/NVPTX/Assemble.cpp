@@ -151,7 +151,8 @@ hybrid::nvptx::assemble(Location loc, StringRef ptx, StringRef chip,
 
   std::string arch = ("-arch=" + chip).str();
   StringRef arguments[] = {ptxas, "-v", arch, "-o", object.path, source.path};
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(log.path),
+  // ptxas reads no input, so it keeps ours: see the linker of the CPU.
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(log.path),
                                           StringRef(log.path)};
   std::string failure;
   int status = llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt,
