@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The efficiency table of hybrid models: one command, one table, one picture.
 
-    bench/efficiency.py --compile-only                    # artefacts, where the compiler is
-    bench/efficiency.py --device=cuda:0 --budget-s=600    # on the card, from the same work folder
+    bench/efficiency.py --compile-only                    # artefacts and an archive, where the compiler is
+    bench/efficiency.py --device=cuda:0 --budget-s=600 --packed=efficiency.tar.xz    # on the card
     bench/efficiency.py --small                           # on a processor, under a minute
 
 For every mix of {RoPE-NoPE, SWA, GLA, GDN} with NoPE attention, three to one by
@@ -22,7 +22,7 @@ import pathlib
 import sys
 
 from budget import Budget
-from measured import add_arguments, costs, heading, make_artefact
+from measured import add_arguments, can_make, costs, heading, make_artefact, pack, unpack
 from model_template import MIXERS, MIXES, SIZES, write_spec
 
 #: key, title, how to print it, whether less is better
@@ -62,6 +62,9 @@ def prepare(args, budget):
                 for stale in args.work.glob(f"{name}.*"):
                     stale.unlink()
                 source.write_text(text)
+            if not can_make(args, source):
+                print(f"not packed: {name}", file=sys.stderr)
+                continue
             artefact = make_artefact(args, source)
             for length in args.lengths:
                 rows.append({"size": size, "mixer": mixer, "mix": mix, "length": length, "artefact": artefact,
@@ -199,7 +202,8 @@ def parse_arguments():
     parser.add_argument("--budget-s", type=float, default=0, help="stop measuring after so long; 0: never")
     parser.add_argument("--each-s", type=float, default=120, help="no single measurement takes longer")
     parser.add_argument("--compile-only", action="store_true", help="make artefacts and count their work")
-    parser.add_argument("--limit-mb", type=float, default=64, help="of all artefacts, with --compile-only")
+    parser.add_argument("--limit-mb", type=float, default=64, help="of the archive of --compile-only")
+    parser.add_argument("--packed", type=pathlib.Path, help="the archive that --compile-only made elsewhere")
     parser.add_argument("--small", action="store_true", help="a tiny size, to test this program on a processor")
     parser.add_argument("--out", type=pathlib.Path, help="also write the table here, and beside it .json and .svg")
     parser.add_argument("--redraw", type=pathlib.Path, help="table and picture of a .json of an earlier run")
@@ -230,10 +234,12 @@ def main():
         found = json.loads(args.redraw.read_text())
         return report(args, found["rows"], found["head"])
     budget = Budget(args.budget_s)
+    unpack(args)
     rows = prepare(args, budget)
     if args.compile_only:
-        size = sum(path.stat().st_size for path in args.work.iterdir()) / 1e6
-        print(f"{len({row['artefact'] for row in rows})} artefacts, {size:.1f} MB in {args.work}")
+        archive = pack(args)
+        size = archive.stat().st_size / 1e6
+        print(f"{len({row['artefact'] for row in rows})} artefacts, {size:.1f} MB in {archive}")
         if size > args.limit_mb:
             sys.exit(f"that is more than {args.limit_mb:g} MB; leave out sizes or mixers, or raise --limit-mb")
         return None

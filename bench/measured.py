@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -35,6 +36,28 @@ def make_artefact(args, source):
         # A test is there for the program, not for the code of every level.
         subprocess.run(command + (["--cpu-levels=x86-64"] if getattr(args, "small", False) else []), check=True)
     return artefact
+
+
+def can_make(args, source):
+    """Whether there is an artefact of `source`, or a compiler to make it."""
+    return (args.work / f"{source.stem}.hbx").exists() or (args.bin / "hybridc").exists()
+
+
+def pack(args):
+    """The work folder as an archive beside it, for another machine: artefacts are mostly text and shrink tenfold."""
+    archive = args.work.with_suffix(".tar.xz")
+    with tarfile.open(archive, "w:xz") as packed:
+        for path in sorted(args.work.iterdir()):
+            packed.add(path, path.name)
+    return archive
+
+
+def unpack(args):
+    """Fills the work folder from `args.packed`, where that is given."""
+    if args.packed:
+        args.work.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(args.packed) as packed:
+            packed.extractall(args.work, filter="data")
 
 
 NUMBERS = {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Training and inference of whole models beside PyTorch: one command, one table.
 
-    bench/whole_models.py --compile-only                                   # where the compiler is
-    bench/whole_models.py --device=cuda:0 --python=python3 --budget-s=600  # on the card
+    bench/whole_models.py --compile-only          # artefacts and an archive, where the compiler is
+    bench/whole_models.py --device=cuda:0 --python=python3 --budget-s=600 --packed=whole_models.tar.xz
     bench/whole_models.py --small --python=python3                         # on a processor
 
 The 376M and 776M models of model_template.py (GDN-NoPE, GLA-NoPE, SWA-NoPE, RoPE)
@@ -20,7 +20,7 @@ import pathlib
 import sys
 
 from budget import Budget
-from measured import ROOT, add_arguments, costs, heading, make_artefact
+from measured import ROOT, add_arguments, can_make, costs, heading, make_artefact, pack, unpack
 from model_template import SIZES, write_spec
 
 #: Operations per second of a card's products, for the utilisation: dense bf16, and f32 as three in tf32.
@@ -42,6 +42,9 @@ def prepare(args, budget):
                 source.write_text(text)
             if budget.is_spent():
                 print(f"not compiled for lack of time: {name}", file=sys.stderr)
+                continue
+            if not can_make(args, source):
+                print(f"not packed: {source.stem}", file=sys.stderr)
                 continue
             artefact = make_artefact(args, source)
             rows += [{"size": size, "mixer": mixer, "length": length, "artefact": artefact,
@@ -130,7 +133,8 @@ def parse_arguments():
     parser.add_argument("--peak-tflops", type=float, default=0, help="for the utilisation of both; default: an H200's")
     parser.add_argument("--budget-s", type=float, default=0, help="stop measuring after so long; 0: never")
     parser.add_argument("--each-s", type=float, default=200, help="no single measurement takes longer")
-    parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--compile-only", action="store_true", help="make artefacts and count their work")
+    parser.add_argument("--packed", type=pathlib.Path, help="the archive that --compile-only made elsewhere")
     parser.add_argument("--small", action="store_true", help="a tiny size, to test this program on a processor")
     parser.add_argument("--out", type=pathlib.Path, help="also write the table here, and beside it .json")
     args = parser.parse_args()
@@ -145,10 +149,11 @@ def parse_arguments():
 def main():
     args = parse_arguments()
     budget = Budget(args.budget_s)
+    unpack(args)
     rows = prepare(args, budget)
     if args.compile_only:
-        size = sum(path.stat().st_size for path in args.work.iterdir()) / 1e6
-        print(f"{len({row['artefact'] for row in rows})} artefacts, {size:.1f} MB in {args.work}")
+        archive = pack(args)
+        print(f"{len({row['artefact'] for row in rows})} artefacts, {archive.stat().st_size / 1e6:.1f} MB in {archive}")
         return
     for row in rows:
         row["ours"] = measure_ours(args, row, budget)

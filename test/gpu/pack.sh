@@ -1,25 +1,44 @@
 #!/usr/bin/env bash
-# Puts what the tests on a GPU need into one folder: programs, and artefacts that
-# were compiled here. The folder runs on a machine without the compiler.
+# Puts what the tests on a GPU need into one folder: programs, artefacts that were
+# compiled here, and what the oracle says. The folder runs on a machine without the
+# compiler (run.sh in it), which needs a python3 with torch for its comparisons.
 #
 #   test/gpu/pack.sh BUILD FOLDER [CHIP]
 #
-# BUILD is a built tree, CHIP the GPU's (sm_90a when not given).
+# FOLDER.tar.xz beside it is the same folder to be carried elsewhere, at most 64 MB.
+# BUILD is a built tree, CHIP the GPU's (sm_90a when not given), or cpu to try the
+# folder out without one. What is there already is kept, so that a packing which
+# was interrupted goes on. HYBRID_GPU_STACKS and HYBRID_GPU_LENGTHS choose how many
+# random stacks there are (100) and how long sequences are.
 set -euo pipefail
 build=${1:?built tree} folder=${2:?folder to fill} chip=${3:-sm_90a}
 source=$(cd "$(dirname "$0")/../.." && pwd)
+stacks=${HYBRID_GPU_STACKS:-100}
+read -ra lengths <<<"${HYBRID_GPU_LENGTHS:-1 63 64 65 1000 4096}"
+limit=$((64 << 20))
+target=cpu,cuda:$chip
+[ "$chip" != cpu ] || target=cpu
 
-mkdir -p "$folder/fixture" "$folder/artefacts"
+mkdir -p "$folder"/{fixture,artefacts,mixers,stacks,lib}
 cp "$build"/bin/{hybrid-run,check-artefact} "$build/test/unit/bin/RuntimeCoreTests" "$folder/"
-strip "$folder"/{hybrid-run,check-artefact,RuntimeCoreTests}
+cp "$build"/lib/libhybrid_runtime.so.0 "$folder/lib/"
+strip "$folder"/{hybrid-run,check-artefact,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
 cp "$build"/runtime/test/fixture/{*.so,*.ptx} "$folder/fixture/"
-cp "$source/test/gpu/run.sh" "$source/docs/rationale/architecture.md" "$folder/"
+cp "$source"/test/gpu/{run.sh,compare.py,sanitize.py,known-reports.txt} \
+  "$source/docs/rationale/architecture.md" "$folder/"
+rm -rf "$folder/python"
+mkdir "$folder/python"
+cp -r "$source/python/hybrid" "$folder/python/"
+rm -rf "$folder/python/hybrid/__pycache__"
 
+# compile SPEC ARTEFACT [OPTION...]
+compile() {
+  [ -e "$2" ] || "$build/bin/hybridc" "$1" "--target=$target" -o "$2" "${@:3}"
+}
 specs=("$source"/examples/specs/demo.mlir "$source"/examples/specs/demo_gla.mlir
   "$source"/test/artefacts/{softmax,recurrence,heads}.mlir)
 for spec in "${specs[@]}"; do
-  "$build/bin/hybridc" "$spec" "--target=cpu,cuda:$chip" \
-    -o "$folder/artefacts/$(basename "$spec" .mlir).hbx"
+  compile "$spec" "$folder/artefacts/$(basename "$spec" .mlir).hbx"
 done
 
 # The kernels of sm_90a's own, for run.sh to check and time beside PyTorch.
@@ -28,4 +47,31 @@ if [ "$chip" = sm_90a ]; then
   "$build/bin/gpu-kernels" "$folder/kernels" "$chip" \
     "$source"/bench/programs/*-hopper*.mlir >"$folder/kernels/manifest.json"
   cp "$source/bench/gpu_kernels.py" "$folder/"
+fi
+
+# Every mixer, with what the oracle says at every length.
+for spec in "$source"/test/gpu/mixers/*.mlir; do
+  stem=$folder/mixers/$(basename "$spec" .mlir)
+  compile "$spec" "$stem.hbx" --cpu-levels=x86-64
+  missing=()
+  for length in "${lengths[@]}"; do
+    [ -e "$stem.$length.json" ] || missing+=("$length")
+  done
+  [ ${#missing[@]} -eq 0 ] ||
+    "$build/bin/record-reference" "$spec" "$folder/mixers" "${missing[@]}"
+done
+
+"$build/bin/record-reference" --random "$folder/stacks" 0 "$stacks"
+for spec in "$folder"/stacks/random-*.mlir; do
+  compile "$spec" "${spec%.mlir}.hbx" --cpu-levels=x86-64
+done
+
+# To be unpacked with tar, or python3 -m tarfile -e.
+archive=${folder%/}.tar.xz
+tar -C "$(dirname "$folder")" --sort=name -cJf "$archive" "$(basename "$folder")"
+size=$(stat -c %s "$archive")
+printf '%s: %d.%d MB\n' "$archive" $((size / 1000000)) $((size / 100000 % 10))
+if [ "$size" -gt "$limit" ]; then
+  echo "that is more than $limit bytes; set HYBRID_GPU_STACKS below $stacks" >&2
+  exit 1
 fi

@@ -1,0 +1,110 @@
+"""The programs of this folder that judge what a GPU did, tested without one."""
+
+import math
+import pathlib
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(__file__).parent
+
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at k3+0x40
+=========     and Read access at k3+0x80 [16 hazards]
+=========
+========= Error: Race reported between Write access at k5+0x10
+=========     and Read access at k5+0x20 [8 hazards]
+=========
+========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)
+"""
+CLEAN = "========= COMPUTE-SANITIZER\nok\n========= ERROR SUMMARY: 0 errors\n"
+
+
+class Sanitize(unittest.TestCase):
+    def run_on(self, output, known="", code=0, tool="racecheck"):
+        """What sanitize.py makes of a sanitizer that prints `output`."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            (place / "sanitize.py").write_text((FOLDER / "sanitize.py").read_text())
+            (place / "known-reports.txt").write_text(known)
+            (place / "output").write_text(output)
+            fake = place / "fake"
+            fake.write_text(f"#!/bin/sh\ncat '{place}/output'\nexit {code}\n")
+            fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+            done = subprocess.run([sys.executable, place / "sanitize.py", f"--sanitizer={fake}", tool, "true"],
+                                  capture_output=True, text=True)
+            return done.returncode, done.stdout + done.stderr
+
+    def test_nothing_is_fine(self):
+        self.assertEqual(self.run_on(CLEAN)[0], 0)
+
+    def test_a_report_is_a_failure(self):
+        code, text = self.run_on(RACE)
+        self.assertEqual(code, 1)
+        self.assertIn("2 new reports", text)
+
+    def test_what_is_known_is_not(self):
+        code, text = self.run_on(RACE, "racecheck | k[35]\\+0x | ordered by an mbarrier\n")
+        self.assertEqual(code, 0, text)
+        self.assertIn("known, 2 times: ordered by an mbarrier", text)
+
+    def test_one_of_two_is_known(self):
+        code, text = self.run_on(RACE, "racecheck | k3\\+0x | ordered by an mbarrier\n")
+        self.assertEqual(code, 1)
+        self.assertIn("1 new reports", text)
+        self.assertIn("k5+0x10", text)
+
+    def test_known_to_another_tool(self):
+        self.assertEqual(self.run_on(RACE, "memcheck | k | reason\n")[0], 1)
+
+    def test_an_end_without_summary(self):
+        self.assertEqual(self.run_on("========= COMPUTE-SANITIZER\n========= Target application crashed\n")[0], 1)
+
+    def test_a_command_that_fails(self):
+        self.assertEqual(self.run_on(CLEAN, code=3)[0], 1)
+
+    def test_a_list_with_a_mistake(self):
+        code, text = self.run_on(CLEAN, "racecheck | k3\n")
+        self.assertEqual(code, 1)
+        self.assertIn("known-reports.txt:1", text)
+
+    def test_the_list_that_is_used(self):
+        for line in (FOLDER / "known-reports.txt").read_text().splitlines():
+            self.assertTrue(line.startswith("#") or len(line.split("|")) == 3, line)
+
+
+class Compare(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1] / "python")]
+        import compare
+        cls.compare = compare
+
+    def test_errors_are_relative_to_the_largest(self):
+        self.assertAlmostEqual(self.compare.error_of([1.0, 201.0], [0.0, 200.0]), 0.005)
+
+    def test_not_a_number_is_infinitely_wrong(self):
+        self.assertEqual(self.compare.error_of([math.nan, 1.0], [0.0, 1.0]), math.inf)
+        self.assertEqual(self.compare.error_of([1.0, math.nan], [0.0, 1.0]), math.inf)
+
+    def test_another_length_is_infinitely_wrong(self):
+        self.assertEqual(self.compare.error_of([1.0], [1.0, 2.0]), math.inf)
+
+    def sample(self):
+        return {"size": 4, "rms": math.sqrt(7.5), "largest": 4.0, "indices": [0, 3], "values": [1.0, 4.0]}
+
+    def test_a_sample(self):
+        self.assertLess(self.compare.error_of_sample([1.0, 2.0, 3.0, 4.0], self.sample()), 1e-12)
+
+    def test_what_lies_between_counts_too(self):
+        self.assertGreater(self.compare.error_of_sample([1.0, 2.5, 3.0, 4.0], self.sample()), 1e-2)
+        self.assertEqual(self.compare.error_of_sample([1.0, math.nan, 3.0, 4.0], self.sample()), math.inf)
+
+    def test_nested_lists(self):
+        self.assertEqual(self.compare.flat_list([[1, 2], [3]]), [1, 2, 3])
+
+
+if __name__ == "__main__":
+    unittest.main()

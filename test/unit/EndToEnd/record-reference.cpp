@@ -1,0 +1,171 @@
+//===- record-reference.cpp - what the oracle says, for another machine --===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   record-reference SPEC FOLDER LENGTH...    weights and one case per length
+//   record-reference --random FOLDER FIRST COUNT    specs of random stacks
+//
+// A machine with a GPU has no compiler and no oracle. For each length of one
+// sequence a case holds the tokens and what the oracle gives in fp64: losses,
+// gradients, and the logits of the last two rows, which a prefill and a step
+// have to give. Long tensors are sampled, with their root mean square beside.
+// The code of this processor is compared on the way: a case that it does not
+// pass is not written.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Harness.h"
+#include "RandomStacks.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace hybrid;
+using namespace hybrid::test;
+namespace json = llvm::json;
+
+namespace {
+
+/// Numbers of a tensor that are kept at most.
+constexpr size_t kSamples = 192;
+/// As random stacks have them.
+constexpr double kForward = 5e-5, kBackward = 5e-4, kFloor = 1e-2;
+
+[[noreturn]] void fail(const llvm::Twine &message) {
+  llvm::errs() << "record-reference: " << message << "\n";
+  std::exit(1);
+}
+
+void write(const llvm::Twine &path, llvm::StringRef text) {
+  std::error_code code;
+  llvm::raw_fd_ostream os(path.str(), code);
+  if (code)
+    fail("cannot write '" + path + "': " + code.message());
+  os << text;
+}
+
+/// Every so manieth element, the last one included, and what all come to.
+json::Object sample(llvm::ArrayRef<double> values) {
+  json::Array indices, kept;
+  double squares = 0, largest = 0;
+  for (double value : values) {
+    squares += value * value;
+    largest = std::max(largest, std::abs(value));
+  }
+  size_t count = std::min(values.size(), kSamples);
+  for (size_t n = 0; n < count; ++n) {
+    size_t index = count == 1 ? 0 : n * (values.size() - 1) / (count - 1);
+    indices.push_back(static_cast<int64_t>(index));
+    kept.push_back(values[index]);
+  }
+  double rms = values.empty() ? 0 : std::sqrt(squares / values.size());
+  return json::Object{{"size", static_cast<int64_t>(values.size())},
+                      {"rms", rms},
+                      {"largest", largest},
+                      {"indices", std::move(indices)},
+                      {"values", std::move(kept)}};
+}
+
+void compare(llvm::StringRef what, llvm::ArrayRef<float> found,
+             llvm::ArrayRef<double> expected, double bound) {
+  double largest = 0;
+  for (double value : expected)
+    largest = std::max(largest, std::abs(value));
+  double error = distance(found, expected) * std::max(largest, 1e-30) /
+                 std::max(largest, kFloor);
+  if (!(error <= bound))
+    fail(what + " of this processor is off by " +
+         llvm::formatv("{0:e2}, more than {1:e2}", error, bound).str());
+}
+
+template <typename T> json::Array array(const std::vector<T> &values) {
+  json::Array result;
+  for (T value : values)
+    result.push_back(value);
+  return result;
+}
+
+json::Object record(CompiledModel &model, int64_t length) {
+  CompiledModel::Batch batch = model.randomBatch({length}, length);
+  std::vector<double> losses = model.oracleLoss(batch);
+  std::vector<float> found;
+  auto gradients = model.backward(batch, found);
+  compare("loss", found, losses, kForward);
+  json::Object expected;
+  for (auto &[path, values] : model.oracleBackward(batch)) {
+    compare(path, gradients[path], values, kBackward);
+    expected[path] = sample(values);
+  }
+  std::vector<double> logits = model.oracleLogits(batch.ids);
+  size_t vocab = logits.size() / length;
+  llvm::ArrayRef<double> rows(logits);
+  size_t kept = std::min<int64_t>(length, 2);
+  return json::Object{
+      {"length", length},
+      {"ids", array(batch.ids)},
+      {"labels", array(batch.labels)},
+      {"weights", array(batch.weights)},
+      {"loss", sample(losses)},
+      {"gradients", std::move(expected)},
+      {"last_logits", json::Array(rows.take_back(kept * vocab))}};
+}
+
+int recordReference(llvm::StringRef specPath, llvm::StringRef folder,
+                    llvm::ArrayRef<const char *> lengths) {
+  auto text = llvm::MemoryBuffer::getFile(specPath);
+  if (!text)
+    fail("cannot read '" + specPath + "'");
+  CompiledModel model((*text)->getBuffer());
+  if (!model.ok())
+    fail(specPath + ": " + model.report);
+  std::string stem = (folder + "/" + llvm::sys::path::stem(specPath)).str();
+  hyb::rt::Status saved = model.model->saveWeights(stem + ".safetensors");
+  if (!saved.ok())
+    fail(saved.message());
+  for (llvm::StringRef given : lengths) {
+    int64_t length;
+    if (given.getAsInteger(10, length) || length < 1)
+      fail("length '" + given + "' is no number of 1 or more");
+    json::Value value(record(model, length));
+    write(stem + "." + given + ".json", llvm::formatv("{0}\n", value).str());
+  }
+  return 0;
+}
+
+int writeRandom(llvm::StringRef folder, llvm::StringRef first,
+                llvm::StringRef count) {
+  uint64_t begin, number;
+  if (first.getAsInteger(10, begin) || count.getAsInteger(10, number))
+    fail("FIRST and COUNT are numbers");
+  for (uint64_t seed = begin; seed < begin + number; ++seed) {
+    cases::RandomStack stack = cases::makeRandomStack(seed);
+    std::string stem = llvm::formatv("{0}/random-{1}", folder, seed).str();
+    write(stem + ".mlir", stack.spec);
+    json::Value value(json::Object{{"lengths", array(stack.lengths)},
+                                   {"vocab", stack.vocab}});
+    write(stem + ".json", llvm::formatv("{0}\n", value).str());
+  }
+  return 0;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  llvm::ArrayRef<const char *> given(arguments + 1, arguments + count);
+  if (given.size() == 4 && llvm::StringRef(given[0]) == "--random")
+    return writeRandom(given[1], given[2], given[3]);
+  if (given.size() >= 3)
+    return recordReference(given[0], given[1], given.drop_front(2));
+  llvm::errs() << "usage: record-reference SPEC FOLDER LENGTH...\n"
+                  "       record-reference --random FOLDER FIRST COUNT\n";
+  return 2;
+}
