@@ -131,8 +131,8 @@ for artefact in artefacts/demo*.hbx; do
 done
 
 # Kernels of sm_90a's own against f64, and their times beside cuBLASLt and cuDNN.
-if [ -e kernels/manifest.json ] && python3 -c 'import torch' 2>/dev/null; then
-  python3 gpu_kernels.py kernels | tee kernels/times.txt
+if [ -e kernels/manifest.json ] && "$python" -c 'import torch' 2>/dev/null; then
+  "$python" gpu_kernels.py kernels | tee kernels/times.txt
   check 'kernels of sm_90a' test "${PIPESTATUS[0]}" = 0
 fi
 
