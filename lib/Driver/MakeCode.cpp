@@ -156,6 +156,8 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
        llvm::zip_equal(made.plan.kernels, compiled->kernels)) {
     kernel.scratch = code.sharedBytes;
     kernel.threads = code.threads;
+    for (const nvptx::TensorMap &map : code.maps)
+      kernel.maps.push_back({map.view, map.type, map.box});
   }
   if (Outcome outcome =
           dump(Phase::Target, (chip + ".ptx").str(), compiled->ptx);

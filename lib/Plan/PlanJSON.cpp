@@ -133,6 +133,14 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
     object["shared"] = kernel.scratch;
     object["threads"] = kernel.threads;
   }
+  if (!kernel.maps.empty()) {
+    json::Array maps;
+    for (const PlanTensorMap &map : kernel.maps)
+      maps.push_back(json::Object{{"view", map.view},
+                                  {"type", map.type},
+                                  {"box", json::Array(map.box)}});
+    object["maps"] = std::move(maps);
+  }
   return object;
 }
 

@@ -94,6 +94,14 @@ struct PlanLaunch {
   llvm::SmallVector<PlanAlternative, 1> alternatives;
 };
 
+/// A tensor map that a kernel takes after its views and its grid: of one of the
+/// views, whose elements have 16 bits, with the box of one copy.
+struct PlanTensorMap {
+  int64_t view;
+  std::string type;
+  std::vector<int64_t> box;
+};
+
 struct PlanKernel {
   /// The program in the module, and the symbol in the code.
   std::string symbol;
@@ -106,6 +114,7 @@ struct PlanKernel {
   uint64_t scratch = 0;
   /// Of a block; 0 where a task is one thread's.
   uint64_t threads = 0;
+  std::vector<PlanTensorMap> maps;
   llvm::SmallVector<mlir::AffineExpr, 4> grid;
   llvm::SmallVector<bool, 4> parallel;
 };

@@ -80,7 +80,8 @@ std::vector<TensorMap> readMaps(Operation *kernel) {
     return maps;
   for (auto map : list.getAsRange<DictionaryAttr>()) {
     auto box = map.getAs<DenseI64ArrayAttr>("box").asArrayRef();
-    maps.push_back({map.getAs<IntegerAttr>("view").getInt(), box.vec()});
+    maps.push_back({map.getAs<IntegerAttr>("view").getInt(),
+                    map.getAs<StringAttr>("type").str(), box.vec()});
   }
   return maps;
 }

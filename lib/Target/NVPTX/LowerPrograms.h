@@ -17,7 +17,7 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr = "hybrid.shared_bytes",
                                      kThreadsAttr = "hybrid.threads";
 /// On each function made from a hopper kernel: an array with the argument
 /// number
-/// (`view`) and the `box` of each tensor map.
+/// (`view`), the element `type` and the `box` of each tensor map.
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "hybrid.tensor_maps";
 
 /// Copies of a product's operands that a loop keeps, at most.

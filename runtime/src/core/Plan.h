@@ -50,6 +50,16 @@ inline constexpr int64_t kElementBytes = 4;
 inline constexpr size_t kMaxViewRank = 4;
 inline constexpr size_t kMaxGridRank = 8;
 
+/// What a kernel of an accelerator reads through a tensor map: a view whose
+/// elements have 16 bits, in boxes of so many along each of its dimensions, the
+/// last one 64, in rows of 128 bytes that are swizzled.
+struct PlanTensorMap {
+  uint32_t view = 0;
+  bool isBf16 = true; // else f16
+  std::vector<int64_t> box;
+};
+inline constexpr size_t kMaxTensorMaps = 16;
+
 struct PlanKernel {
   std::string symbol; // in the code
   std::string name;   // for people
@@ -58,6 +68,8 @@ struct PlanKernel {
   int64_t scratchBytes = 0;
   /// On an accelerator: shared memory and threads of a task.
   int64_t sharedBytes = 0, threads = 0;
+  /// Its parameters after the views and the grid.
+  std::vector<PlanTensorMap> maps;
   std::vector<Expression> grid;
   /// Per grid dimension; the others are loops inside a task.
   std::vector<bool> parallel;

@@ -207,6 +207,19 @@ Status PlanInstance::placeView(const PlanView &view, const std::string &where) {
   return Status();
 }
 
+Status PlanInstance::checkTensorMap(const PlanTensorMap &map,
+                                    const PlanAlternative &alternative,
+                                    const std::string &where) const {
+  size_t count = alternative.views.size();
+  size_t rank = map.view < count ? alternative.views[map.view].sizes.size() : 0;
+  if (map.view >= count || rank != map.box.size())
+    return failure(HYB_INVALID_FILE,
+                   "%s: a tensor map of %zu dimensions for view %u, which has "
+                   "%zu, of %zu views; compile the spec again",
+                   where.c_str(), map.box.size(), map.view, rank, count);
+  return Status();
+}
+
 Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
   const PlanLaunch &launch = source->launches[index];
   const Symbols &symbols = callShape.symbols;
@@ -239,6 +252,8 @@ Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
     }
     for (const PlanView &view : alternative.views)
       HYB_TRY(placeView(view, where));
+    for (const PlanTensorMap &map : kernel.maps)
+      HYB_TRY(checkTensorMap(map, alternative, where));
     if (place.tasks > 0) {
       launchPlaces.push_back(place);
       origins.push_back({index, choice});

@@ -135,6 +135,10 @@ private:
                                BufferPlace &place) const;
   Status placeLaunch(const ModelTables &tables, uint32_t index);
   Status placeView(const PlanView &view, const std::string &where);
+  /// Its view exists and has its rank.
+  Status checkTensorMap(const PlanTensorMap &map,
+                        const PlanAlternative &alternative,
+                        const std::string &where) const;
   void *baseOf(const BufferPlace &place, const Bindings &bindings) const;
 
   const PlanEntry *source = nullptr;

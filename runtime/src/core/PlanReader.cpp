@@ -48,6 +48,51 @@ Result<uint32_t> readIndex(const Json &object, const char *key, size_t limit,
   return static_cast<uint32_t>(value);
 }
 
+Result<PlanTensorMap> readTensorMap(const Json &value,
+                                    const std::string &where) {
+  PlanTensorMap map;
+  HYB_ASSIGN(map.view, readIndex(value, "view", UINT16_MAX, where));
+  HYB_ASSIGN(std::string type, jsonText(value, "type", where));
+  if (type != "bf16" && type != "f16")
+    return failure(HYB_INVALID_FILE, "%s: type '%.32s' is not bf16 or f16",
+                   where.c_str(), type.c_str());
+  map.isBf16 = type == "bf16";
+  HYB_ASSIGN(const Json *box, jsonArray(value, "box", where));
+  for (const Json &item : *box) {
+    std::optional<int64_t> size = jsonAsInteger(item);
+    if (!size || *size < 1 || *size > 256)
+      return failure(HYB_INVALID_FILE,
+                     "%s: 'box' holds a value that is no number from 1 to 256",
+                     where.c_str());
+    map.box.push_back(*size);
+  }
+  constexpr int64_t kRowElements = 64;
+  if (map.box.empty() || map.box.size() > kMaxViewRank ||
+      map.box.back() != kRowElements)
+    return failure(HYB_INVALID_FILE,
+                   "%s: 'box' has %zu sizes, expected 1 to %zu, the last %lld",
+                   where.c_str(), map.box.size(), kMaxViewRank,
+                   static_cast<long long>(kRowElements));
+  return map;
+}
+
+Status readTensorMaps(const Json &value, const std::string &where,
+                      PlanKernel &kernel) {
+  HYB_ASSIGN(const Json *maps, jsonArray(value, "maps", where));
+  if (kernel.threads == 0 || maps->size() > kMaxTensorMaps)
+    return failure(
+        HYB_INVALID_FILE,
+        "%s: %zu tensor maps; a kernel of an accelerator has at most "
+        "%zu, others none",
+        where.c_str(), maps->size(), kMaxTensorMaps);
+  for (size_t i = 0; i < maps->size(); ++i) {
+    HYB_ASSIGN(PlanTensorMap map,
+               readTensorMap((*maps)[i], where + " map " + std::to_string(i)));
+    kernel.maps.push_back(std::move(map));
+  }
+  return Status();
+}
+
 Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   PlanKernel kernel;
   HYB_ASSIGN(kernel.symbol, jsonText(value, "symbol", where));
@@ -61,6 +106,8 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   } else {
     HYB_ASSIGN(kernel.scratchBytes, jsonInteger(value, "scratch", where));
   }
+  if (value.contains("maps"))
+    HYB_TRY(readTensorMaps(value, where, kernel));
   HYB_ASSIGN(kernel.grid, readExpressions(value, "grid", kMaxGridRank, where));
   HYB_ASSIGN(const Json *parallel, jsonArray(value, "parallel", where));
   for (const Json &flag : *parallel) {

@@ -226,6 +226,7 @@ Result<CudaKernel> CudaProgram::loadKernel(const PlanKernel &kernel) const {
         "give " + where + " its shared memory"));
   result.sharedBytes = static_cast<unsigned>(kernel.sharedBytes);
   result.threads = static_cast<unsigned>(kernel.threads);
+  result.maps = kernel.maps;
   return result;
 }
 

@@ -22,6 +22,7 @@ struct CudaKernel {
   std::string name;
   unsigned sharedBytes = 0, threads = 0;
   int registers = 0, maxThreads = 0;
+  std::vector<PlanTensorMap> maps;
 };
 
 /// The best of the artefact's chips for a GPU of `capability`: its own machine

@@ -29,8 +29,14 @@ const CudaKernel &kernelOf(const Launch &launch) {
   return *static_cast<const CudaKernel *>(launch.kernel);
 }
 
-size_t parameterBytes(const Launch &launch) {
+size_t structureBytes(const Launch &launch) {
   return 8 * (launch.viewCount * kViewWords + kGridWords);
+}
+
+/// With the tensor maps, which begin at multiples of their alignment.
+size_t parameterBytes(const Launch &launch) {
+  size_t maps = kernelOf(launch).maps.size() * sizeof(TensorMap);
+  return structureBytes(launch) + (maps ? alignof(TensorMap) + maps : 0);
 }
 
 } // namespace
@@ -48,11 +54,16 @@ struct CudaQueue::PreparedList : PreparedLaunches {
     context->driver().graphExecDestroy(graph);
     graph = nullptr;
   }
-  void *parameters(size_t launch) { return words.data() + firstWord[launch]; }
+  /// The addresses of a launch's parameters: its structure, then its maps.
+  void **parameters(size_t launch) {
+    return pointers.data() + firstPointer[launch];
+  }
 
   std::shared_ptr<CudaContext> context;
   std::vector<uint64_t> words;
-  std::vector<size_t> firstWord;
+  std::vector<TensorMap> maps;
+  std::vector<void *> pointers;
+  std::vector<size_t> firstWord, firstMap, firstPointer;
   uint64_t generation = 0;
   bool ranBefore = false;
   GraphExec graph = nullptr;
@@ -125,24 +136,59 @@ Status CudaQueue::reserve(PlanInstance &instance) {
   if (instance.prepared)
     return Status();
   auto list = std::make_unique<PreparedList>(context);
-  size_t words = 0;
+  size_t words = 0, maps = 0, pointers = 0;
   for (size_t i = 0; i < instance.launches().size(); ++i) {
     HYB_TRY(checkLaunch(instance, i));
+    const Launch &launch = instance.launches()[i];
     list->firstWord.push_back(words);
-    words += parameterBytes(instance.launches()[i]) / 8;
+    list->firstMap.push_back(maps);
+    list->firstPointer.push_back(pointers);
+    words += structureBytes(launch) / 8;
+    maps += kernelOf(launch).maps.size();
+    pointers += 1 + kernelOf(launch).maps.size();
   }
   list->words.resize(words);
+  list->maps.resize(maps);
+  list->pointers.resize(pointers);
   instance.prepared = std::move(list);
   return Status();
 }
 
-CudaQueue::PreparedList &CudaQueue::refresh(PlanInstance &instance) const {
+/// Sizes and strides from the last dimension to the first, strides in bytes.
+/// What lies outside of the view is read as 0.
+Status CudaQueue::encode(const PlanInstance &instance, size_t index,
+                         const PlanTensorMap &map, TensorMap *made) const {
+  const KernelView &view = instance.launches()[index].views[map.view];
+  constexpr uint64_t kBytes = 2;
+  auto rank = static_cast<unsigned>(map.box.size());
+  uint64_t sizes[kMaxViewRank], strides[kMaxViewRank];
+  unsigned box[kMaxViewRank], steps[kMaxViewRank];
+  for (unsigned n = 0; n < rank; ++n) {
+    unsigned dim = rank - 1 - n;
+    sizes[n] = static_cast<uint64_t>(view.sizes[dim]);
+    box[n] = static_cast<unsigned>(map.box[dim]);
+    steps[n] = 1;
+    // That of the last dimension is 1 and not said.
+    if (n > 0)
+      strides[n - 1] = static_cast<uint64_t>(view.strides[dim]) * kBytes;
+  }
+  return context->check(
+      context->driver().tensorMapEncode(
+          made, map.isBf16 ? kTensorBf16 : kTensorF16, rank, view.base, sizes,
+          strides, box, steps, /*interleave=*/0, kSwizzle128, kPromote256,
+          /*fill=*/0),
+      "make a tensor map of view " + std::to_string(map.view) + " for " +
+          describe(instance, index) +
+          ", whose address and strides must be multiples of 16 bytes");
+}
+
+Result<CudaQueue::PreparedList *>
+CudaQueue::refresh(PlanInstance &instance) const {
   auto &list = static_cast<PreparedList &>(*instance.prepared);
   if (list.generation == instance.generation())
-    return list;
+    return &list;
   list.dropGraph();
   list.ranBefore = false;
-  list.generation = instance.generation();
   for (size_t i = 0; i < instance.launches().size(); ++i) {
     const Launch &launch = instance.launches()[i];
     uint64_t *words = list.words.data() + list.firstWord[i];
@@ -151,18 +197,27 @@ CudaQueue::PreparedList &CudaQueue::refresh(PlanInstance &instance) const {
     for (uint32_t d = 0; d < kGridWords; ++d)
       words[d] =
           d < launch.gridRank ? static_cast<uint64_t>(launch.grid[d]) : 1;
+    void **parameters = list.parameters(i);
+    *parameters++ = list.words.data() + list.firstWord[i];
+    TensorMap *made = list.maps.data() + list.firstMap[i];
+    for (const PlanTensorMap &map : kernelOf(launch).maps) {
+      HYB_TRY(encode(instance, i, map, made));
+      *parameters++ = made++;
+    }
   }
-  return list;
+  // Only now: what failed is made again.
+  list.generation = instance.generation();
+  return &list;
 }
 
 Status CudaQueue::launchOne(const PlanInstance &instance, PreparedList &list,
                             size_t index) {
   const Launch &launch = instance.launches()[index];
   const CudaKernel &kernel = kernelOf(launch);
-  void *parameters[] = {list.parameters(index)};
-  int code = context->driver().launch(
-      kernel.function, static_cast<unsigned>(launch.tasks), 1, 1,
-      kernel.threads, 1, 1, kernel.sharedBytes, stream, parameters, nullptr);
+  int code = context->driver().launch(kernel.function,
+                                      static_cast<unsigned>(launch.tasks), 1, 1,
+                                      kernel.threads, 1, 1, kernel.sharedBytes,
+                                      stream, list.parameters(index), nullptr);
   if (code == kSuccess && options.checkEachLaunch)
     code = context->driver().streamWait(stream);
   if (code == kSuccess)
@@ -223,14 +278,13 @@ Status CudaQueue::buildGraph(const PlanInstance &instance,
   for (size_t i = 0; i < instance.launches().size() && status.ok(); ++i) {
     const Launch &launch = instance.launches()[i];
     const CudaKernel &kernel = kernelOf(launch);
-    void *parameters[] = {list.parameters(i)};
     KernelNode wanted = {};
     wanted.function = kernel.function;
     wanted.gridX = static_cast<unsigned>(launch.tasks);
     wanted.blockX = kernel.threads;
     wanted.gridY = wanted.gridZ = wanted.blockY = wanted.blockZ = 1;
     wanted.sharedBytes = kernel.sharedBytes;
-    wanted.parameters = parameters;
+    wanted.parameters = list.parameters(i);
     GraphNode node = nullptr;
     int code =
         driver.graphAddKernel(&node, graph, &last, last ? 1 : 0, &wanted);
@@ -249,7 +303,8 @@ Status CudaQueue::buildGraph(const PlanInstance &instance,
 Status CudaQueue::run(PlanInstance &instance, LaunchTimes *times) {
   ContextScope scope(*context);
   HYB_TRY(scope.status());
-  PreparedList &list = refresh(instance);
+  HYB_ASSIGN(PreparedList * prepared, refresh(instance));
+  PreparedList &list = *prepared;
   lastWork = instance.entry().name;
   if (nvtx)
     nvtx->begin(lastWork.c_str());
@@ -276,7 +331,8 @@ Status CudaQueue::runOne(PlanInstance &instance, size_t launch) {
   ContextScope scope(*context);
   HYB_TRY(scope.status());
   lastWork = instance.entry().name;
-  HYB_TRY(launchOne(instance, refresh(instance), launch));
+  HYB_ASSIGN(PreparedList * list, refresh(instance));
+  HYB_TRY(launchOne(instance, *list, launch));
   return finish();
 }
 

@@ -43,7 +43,10 @@ private:
 
   Status checkLaunch(const PlanInstance &instance, size_t index) const;
   /// Brings the parameters of a list up to date with its addresses.
-  PreparedList &refresh(PlanInstance &instance) const;
+  Result<PreparedList *> refresh(PlanInstance &instance) const;
+  /// One of a launch's tensor maps, of the view's present address.
+  Status encode(const PlanInstance &instance, size_t index,
+                const PlanTensorMap &map, TensorMap *made) const;
   Status launchAll(const PlanInstance &instance, PreparedList &list,
                    LaunchTimes *times);
   Status launchOne(const PlanInstance &instance, PreparedList &list,

@@ -57,6 +57,16 @@ enum JitOption : int {
   kJitErrorLogSize = 6
 };
 
+/// CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion.
+enum TensorType : int { kTensorF16 = 6, kTensorBf16 = 9 };
+enum TensorSwizzle : int { kSwizzle128 = 3 };
+enum TensorPromotion : int { kPromote256 = 3 };
+
+/// CUtensorMap
+struct alignas(64) TensorMap {
+  uint64_t words[16];
+};
+
 constexpr unsigned kHostAllocPortable = 1;
 constexpr unsigned kStreamNonBlocking = 1;
 
@@ -138,6 +148,11 @@ struct KernelNode {
     (Function function, unsigned gridX, unsigned gridY, unsigned gridZ,        \
      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
      Stream stream, void **parameters, void **extra))                          \
+  F(tensorMapEncode, "cuTensorMapEncodeTiled",                                 \
+    (TensorMap * map, int type, unsigned rank, void *address,                  \
+     const uint64_t *sizes, const uint64_t *strides, const unsigned *box,      \
+     const unsigned *steps, int interleave, int swizzle, int promotion,        \
+     int fill))                                                                \
   F(graphCreate, "cuGraphCreate", (Graph * graph, unsigned flags))             \
   F(graphAddKernel, "cuGraphAddKernelNode_v2",                                 \
     (GraphNode * node, Graph graph, const GraphNode *before, size_t count,     \

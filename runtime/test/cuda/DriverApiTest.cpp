@@ -53,6 +53,13 @@ static_assert(int(kJitInfoLog) == CU_JIT_INFO_LOG_BUFFER &&
               int(kJitErrorLog) == CU_JIT_ERROR_LOG_BUFFER &&
               int(kJitErrorLogSize) == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 
+static_assert(int(kTensorF16) == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 &&
+              int(kTensorBf16) == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 &&
+              int(kSwizzle128) == CU_TENSOR_MAP_SWIZZLE_128B &&
+              int(kPromote256) == CU_TENSOR_MAP_L2_PROMOTION_L2_256B &&
+              sizeof(TensorMap) == sizeof(CUtensorMap) &&
+              alignof(TensorMap) == 64);
+
 static_assert(kHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE &&
               kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
 

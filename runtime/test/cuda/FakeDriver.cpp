@@ -341,6 +341,19 @@ FAKE int cuLaunchKernel(Function function, unsigned gridX, unsigned gridY,
   return gpu().enqueueLaunch(stream, std::move(launch));
 }
 
+FAKE int cuTensorMapEncodeTiled(TensorMap *map, int type, unsigned rank,
+                                void *address, const uint64_t *sizes,
+                                const uint64_t *strides, const unsigned *box,
+                                const unsigned *steps, int interleave,
+                                int swizzle, int, int fill) {
+  FAKE_ENTER;
+  if ((type != kTensorF16 && type != kTensorBf16) || interleave != 0 ||
+      swizzle != kSwizzle128 || fill != 0)
+    return gpu().complain("tensor map of an unknown kind", kInvalidValue);
+  return gpu().encode(map, rank, reinterpret_cast<uintptr_t>(address), sizes,
+                      strides, box, steps);
+}
+
 FAKE int cuGraphCreate(Graph *graph, unsigned) {
   FAKE_ENTER;
   *graph = reinterpret_cast<Graph>(new FakeGraph());

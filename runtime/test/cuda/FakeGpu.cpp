@@ -206,7 +206,8 @@ int FakeGpu::load(const void *image, FakeModule **module) {
   for (std::string line; std::getline(lines, line) && !line.empty();) {
     std::istringstream words(line);
     FakeFunction function;
-    words >> function.symbol >> function.views >> function.scratch;
+    words >> function.symbol >> function.views >> function.scratch >>
+        function.maps;
     function.kernel = made->image.function(function.symbol);
     if (function.kernel)
       made->functions[function.symbol] = function;
@@ -232,6 +233,40 @@ int FakeGpu::prepare(const KernelNode &node, FakeLaunch *launch) {
   launch->function = function;
   launch->tasks = node.gridX;
   launch->parameters.assign(words, words + 9 * function->views + 4);
+  // Each map was encoded here, of memory that is still there, and lies as the
+  // driver wants it.
+  for (size_t n = 0; n < function->maps; ++n) {
+    const auto *map = static_cast<const uint64_t *>(node.parameters[1 + n]);
+    if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || map[0] != kFakeMapMagic ||
+        !isDevice(map[1], map[2]))
+      return complain("launch with a tensor map that is none", kInvalidValue);
+  }
+  return kSuccess;
+}
+
+int FakeGpu::encode(TensorMap *map, unsigned rank, uint64_t address,
+                    const uint64_t *sizes, const uint64_t *strides,
+                    const unsigned *box, const unsigned *steps) {
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || rank < 1 || rank > 5)
+    return complain("tensor map at a bad place or of a bad rank",
+                    kInvalidValue);
+  bool isGood = address % 16 == 0 && box[0] * 2 == 128;
+  uint64_t bytes = 2;
+  for (unsigned n = 0; n < rank; ++n) {
+    uint64_t stride = n == 0 ? 2 : strides[n - 1];
+    isGood &= sizes[n] >= 1 && sizes[n] <= uint64_t(1) << 32 && box[n] >= 1 &&
+              box[n] <= 256 && steps[n] == 1 && (n == 0 || stride % 16 == 0);
+    bytes += (sizes[n] - 1) * stride;
+  }
+  // What the real driver answers, too, is no misuse.
+  if (!isGood)
+    return kInvalidValue;
+  if (!isDevice(address, bytes))
+    return complain("tensor map outside device memory", kInvalidValue);
+  ++control.tensorMaps;
+  map->words[0] = kFakeMapMagic;
+  map->words[1] = address;
+  map->words[2] = bytes;
   return kSuccess;
 }
 

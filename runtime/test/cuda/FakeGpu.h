@@ -37,11 +37,15 @@
 
 namespace hyb::test {
 
+/// In the first word of a tensor map; its address and bytes follow.
+inline constexpr uint64_t kFakeMapMagic = 0x70616d726f736e65;
+
 struct FakeFunction {
   rt::KernelHandle kernel = nullptr;
   std::string symbol;
   size_t views = 0;
   int64_t scratch = 0;
+  size_t maps = 0;
   int dynamicShared = 48 << 10;
 };
 
@@ -90,6 +94,9 @@ public:
   int load(const void *image, FakeModule **module);
   /// Checks a launch and copies its parameters.
   int prepare(const rt::cuda::KernelNode &node, FakeLaunch *launch);
+  int encode(rt::cuda::TensorMap *map, unsigned rank, uint64_t address,
+             const uint64_t *sizes, const uint64_t *strides,
+             const unsigned *box, const unsigned *steps);
   int enqueue(rt::cuda::Stream stream, std::function<int()> work);
   int enqueueLaunch(rt::cuda::Stream stream, FakeLaunch launch);
   int wait(rt::cuda::Stream stream);

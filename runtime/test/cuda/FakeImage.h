@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // What the fake driver accepts as a cubin: a line per kernel with its symbol,
-// the number of its views and the scratch it wants, an empty line, and an ELF
-// shared object of the processor. Both sides run tasks with the same views, so
-// an artefact for the processor becomes one for the fake GPU by repacking.
+// the number of its views, the scratch it wants and the number of its tensor
+// maps, an empty line, and an ELF shared object of the processor. Both sides
+// run tasks with the same views, so an artefact for the processor becomes one
+// for the fake GPU by repacking.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +32,7 @@ struct FakeKernel {
   std::string symbol;
   size_t views;
   int64_t scratch;
+  size_t maps = 0;
 };
 
 inline std::string fakeImage(const std::vector<FakeKernel> &kernels,
@@ -39,7 +41,8 @@ inline std::string fakeImage(const std::vector<FakeKernel> &kernels,
       std::string(kFakeMagic) + " " + std::to_string(object.size()) + "\n";
   for (const FakeKernel &kernel : kernels)
     text += kernel.symbol + " " + std::to_string(kernel.views) + " " +
-            std::to_string(kernel.scratch) + "\n";
+            std::to_string(kernel.scratch) + " " + std::to_string(kernel.maps) +
+            "\n";
   return text + "\n" + object;
 }
 

@@ -19,6 +19,7 @@ namespace hybrid::nvptx {
 /// 128 bytes.
 struct TensorMap {
   int64_t view;
+  std::string type; // bf16 or f16
   std::vector<int64_t> box;
 };
 

@@ -68,8 +68,11 @@ void KernelEmitter::makeFunction() {
   for (auto map : kernel.getBlock().getOps<TensorMapOp>()) {
     types.push_back(pointer);
     auto view = cast<BlockArgument>(map.getView());
+    StringRef element =
+        map.getMap().getType().getElementType().isBF16() ? "bf16" : "f16";
     mapAttributes.push_back(b.getDictionaryAttr(
-        {b.getNamedAttr("view", b.getI64IntegerAttr(view.getArgNumber())),
+        {b.getNamedAttr("type", b.getStringAttr(element)),
+         b.getNamedAttr("view", b.getI64IntegerAttr(view.getArgNumber())),
          b.getNamedAttr("box", b.getDenseI64ArrayAttr(
                                    map.getMap().getType().getShape()))}));
   }

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @product
 // CHECK-SAME: (%{{.*}}: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<176 x i8>}, %[[MAP:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>})
 // CHECK-SAME: hybrid.shared_bytes = 65568 : i64
-// CHECK-SAME: hybrid.tensor_maps = [{box = array<i64: 128, 64>, view = 0 : i64}]
+// CHECK-SAME: hybrid.tensor_maps = [{box = array<i64: 128, 64>, type = "bf16", view = 0 : i64}]
 // CHECK-SAME: hybrid.threads = 384 : i64
 // CHECK: mbarrier.init.shared::cta.b64 [$0], 1;
 // CHECK: fence.mbarrier_init.release.cluster;
