@@ -45,6 +45,23 @@ static bool isHalf(Type type) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
+static Value maximum(GpuBuilder &b, Value x, Value y) {
+  return b.intrinsic("llvm.nvvm.fmax.nan.f", b.getF32Type(), {x, y});
+}
+
+/// One instruction where softmax needs it: the maximum is not a comparison and
+/// a choice, and of exponentials what is below the smallest normal number is 0.
+static Value elementOf(GpuBuilder &b, Operation *op, ValueRange operands) {
+  if (getElementTypeOrSelf(op->getResult(0).getType()).isF32()) {
+    if (isa<arith::MaximumFOp>(op))
+      return maximum(b, operands[0], operands[1]);
+    if (isa<math::Exp2Op>(op))
+      return b.intrinsic("llvm.nvvm.ex2.approx.ftz.f32", b.getF32Type(),
+                         operands[0]);
+  }
+  return scalarOp(b, op, operands);
+}
+
 /// f32 to 16 bits, two at a time; the first is the lower half. As PTX that
 /// stays in its place: above the wait for the product that still reads the last
 /// operand it would need registers of its own, and moves that serialise
@@ -83,7 +100,7 @@ LogicalResult KernelEmitter::emitElementwise(Operation *op) {
       operands.push_back(isa<RankedTensorType>(operand.getType())
                              ? tiles[operand][n]
                              : mapping.lookupOrDefault(operand));
-    made.push_back(scalarOp(b, op, operands));
+    made.push_back(elementOf(b, op, operands));
   }
   tiles[result] = made;
   return success();
@@ -101,7 +118,7 @@ void KernelEmitter::emitReduce(tile::ReduceOp reduce) {
   Layout narrow = fragmentLayout(typeOf(reduce.getResult()).getShape());
   auto combine = [&](Value x, Value y) -> Value {
     if (reduce.getKind() == tile::ReduceKind::max)
-      return arith::MaximumFOp::create(b, x, y);
+      return maximum(b, x, y);
     return arith::AddFOp::create(b, x, y);
   };
   SmallVector<Values> rows(narrow.numRegisters());

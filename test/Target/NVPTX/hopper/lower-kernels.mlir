@@ -33,6 +33,9 @@
 // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n128k16
 // CHECK: wgmma.commit_group.sync.aligned;
 // CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: llvm.nvvm.fmax.nan.f
+// CHECK: llvm.nvvm.shfl.sync.bfly
+// CHECK: llvm.nvvm.ex2.approx.ftz.f32
 // CHECK: cvt.rn.bf16x2.f32 $0, $1, $2;
 // The right operand as it lies: its depth runs along the rows, 2048 bytes per
 // step, and its columns go from one panel of 128 rows to the next, 16384 bytes on.
@@ -68,7 +71,9 @@ hopper.kernel @product(%a: !tile.view<?x128xbf16>, %c: !tile.view<?x64xf32>)
       : !hopper.matrix<64x64x128xbf16>, !hopper.matrix<128x64x128xbf16> -> !hopper.flight<64x128xf32>
     hopper.product_commit
     %t = hopper.product_wait %s pending 0 : !hopper.flight<64x128xf32> -> tensor<64x128xf32>
-    %p = arith.truncf %t : tensor<64x128xf32> to tensor<64x128xbf16>
+    %max = tile.reduce max %t dim 1 : tensor<64x128xf32>
+    %e = math.exp2 %t : tensor<64x128xf32>
+    %p = arith.truncf %e : tensor<64x128xf32> to tensor<64x128xbf16>
     %zero = arith.constant dense<0.0> : tensor<64x64xf32>
     %sum = hopper.accumulator %zero : tensor<64x64xf32> -> !hopper.flight<64x64xf32>
     hopper.product_fence
