@@ -64,7 +64,11 @@ class Kernel:
         call("cuFuncSetAttribute", self.function, 8, row["shared"])
 
     def __call__(self, views, grid, parallel):
-        """`views` are tensors; `parallel` says which grid dims are."""
+        self.bind(views, grid, parallel)()
+
+    def bind(self, views, grid, parallel):
+        """A launch whose arguments are made once, so that what is timed is the
+        kernel. `views` are tensors; `parallel` says which grid dims are."""
         words = []
         for view in views:
             pad = [0] * (4 - view.dim())
@@ -80,8 +84,13 @@ class Kernel:
         for size, is_parallel in zip(grid, parallel):
             tasks *= size if is_parallel else 1
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        call("cuLaunchKernel", self.function, tasks, 1, 1, self.row["threads"],
-             1, 1, self.row["shared"], stream, pointer, None)
+        alive = arguments, maps
+
+        def launch(held=alive):
+            call("cuLaunchKernel", self.function, tasks, 1, 1,
+                 self.row["threads"], 1, 1, self.row["shared"], stream, pointer,
+                 None)
+        return launch
 
 
 def median_ms(run):
@@ -212,8 +221,8 @@ def product_hopper(kernel):
         a = torch.randn(rows, n, device="cuda").bfloat16()
         b = torch.randn(n, n, device="cuda").bfloat16()
         c = torch.full_like(a, float("nan"))
-        run = lambda: kernel([a, b, c], [-(-rows // 128), n // 256],
-                             [True, True])
+        run = kernel.bind([a, b, c], [-(-rows // 128), n // 256],
+                          [True, True])
         run()
         wrong = error(c[-256:], a[-256:].double() @ b.double().T)
         if not wrong < 4e-3:
@@ -247,7 +256,9 @@ def softmax_hopper(kernel):
         o = torch.full_like(q, float("nan"))
         lse = torch.full((tokens, heads), float("nan"), device="cuda")
         grid = [len(lengths), heads, -(-max(lengths) // 128)]
-        run = lambda: kernel([q, k, v, table, owner, o, lse], grid, [True] * 3)
+        run = kernel.bind([q, k, v, table, owner, o, lse], grid, [True] * 3)
+        # The launch has addresses, not tensors: the table must outlive it.
+        run.tensors = table, owner
         return q, k, v, o, lse, begins, run
 
     def check(lengths, poisoned=None):
