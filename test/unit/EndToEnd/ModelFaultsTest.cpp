@@ -93,7 +93,7 @@ hybrid.model @m vocab(64) width(32) layers(2) {
   std::vector<double> whole;
   for (float logit : compiled.logits(ids, {512}))
     whole.push_back(logit);
-  for (std::vector<int64_t> pieces :
+  for (const std::vector<int64_t> &pieces :
        {std::vector<int64_t>{256, 256}, {2, 510}, {510, 2}})
     EXPECT_LT(distance(compiled.logits(ids, pieces), whole), 1e-5)
         << testing::PrintToString(pieces);
