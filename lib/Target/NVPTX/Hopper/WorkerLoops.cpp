@@ -31,16 +31,28 @@ LogicalResult Worker::emitLoop(scf::ForOp loop, Frame &frame) {
     if (failed(get(loop, bound, frame)))
       return failure();
   settleAll(frame);
+  bool isStaged = false;
+  Operation *store = nullptr;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    isStaged |= record.number(&op, "stage", 0) > 0 && !record.isLoad(&op);
+    if (op.getNumResults() == 0)
+      store = &op;
+  }
+  // Both kinds of loops below run what values ask for.
+  auto refuse = [&] {
+    return store->emitError("is in a loop whose products are in flight or in "
+                            "stages; put it behind the loop");
+  };
   Operation *yield = loop.getBody()->getTerminator();
   if (loop.getNumRegionIterArgs() == 1)
     if (auto dot = yield->getOperand(0).getDefiningOp<tile::DotOp>())
       if (dot.getAcc() == loop.getRegionIterArg(0) &&
           record.number(dot, "wait", 0) > 0)
-        return emitFlyingLoop(loop, dot, frame);
-  bool isStaged = false;
-  for (Operation &op : *loop.getBody())
-    isStaged |= record.number(&op, "stage", 0) > 0 && !record.isLoad(&op);
-  return isStaged ? emitStagedLoop(loop, frame) : emitSimpleLoop(loop, frame);
+        return store ? LogicalResult(refuse())
+                     : emitFlyingLoop(loop, dot, frame);
+  if (isStaged)
+    return store ? LogicalResult(refuse()) : emitStagedLoop(loop, frame);
+  return emitSimpleLoop(loop, frame);
 }
 
 LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
@@ -102,10 +114,6 @@ LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
     Frame inner = frame;
     inner.map.map(loop.getInductionVar(), made.getInductionVar());
     inner.count = countOf(lower, made.getStep(), made.getInductionVar());
-    for (Value operand : {dot.getA(), dot.getB()})
-      if (auto load = operand.getDefiningOp<tile::LoadOp>();
-          load && record.isLoad(load) && failed(await(load, inner)))
-        return failure();
     ProductWaitOp::create(b, TypeRange(), ValueRange(), pending);
     // The last product that is done by now.
     Value done = arith::SubIOp::create(b, inner.count, index(pending + 1));

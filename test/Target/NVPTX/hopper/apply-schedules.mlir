@@ -18,10 +18,10 @@
 // CHECK: hopper.tensor_load %[[MAP]][%{{.*}}, %[[K]]] dims [0, 1] to %[[A]][%[[COPY]]] signals %[[FULL]][%[[COPY]]]
 // CHECK: hopper.yield
 // CHECK: scf.for {{.*}} -> (!hopper.flight<64x128xf32>)
-// CHECK: hopper.wait %[[FULL]]
 // CHECK: hopper.product_wait pending 1
 // CHECK: scf.if
 // CHECK: hopper.arrive %[[EMPTY]]
+// CHECK: hopper.wait %[[FULL]]
 // CHECK: hopper.submatrix %[[A]]{{.*}} -> !hopper.matrix<64x64x128xbf16>
 // CHECK: hopper.product_fence
 // CHECK: hopper.product {{.*}} plus %{{.*}} : !hopper.flight<64x128xf32> {transpose_b}
