@@ -145,9 +145,12 @@ static void remarkResources(ModuleOp module, const nvptx::AssembledCode &code) {
 Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   StringRef chip = StringRef(made.name).split(':').second;
   TimingScope chipTiming = timing.nest(("code for " + chip).str());
+  nvptx::CompileOptions codeOptions;
+  codeOptions.jobs = options.jobs;
   FailureOr<nvptx::CompiledPtx> compiled = failure();
   Outcome outcome = generate(module, [&] {
-    compiled = nvptx::compile(module, kernelSymbols(made.plan), chip);
+    compiled =
+        nvptx::compile(module, kernelSymbols(made.plan), chip, codeOptions);
     return LogicalResult(compiled);
   });
   if (outcome != Outcome::Ok)

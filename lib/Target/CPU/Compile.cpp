@@ -17,13 +17,10 @@
 #include "CompileProgram.h"
 #include "Link.h"
 #include "hybrid/Target/CPU/Lower.h"
+#include "hybrid/Target/ProgramJobs.h"
 #include "hybrid/Tile/TileOps.h"
 
-#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/CrashRecoveryContext.h"
-#include <atomic>
-#include <thread>
 
 using namespace mlir;
 using namespace hybrid;
@@ -48,25 +45,6 @@ void ProgramCache::add(StringRef key, const CompiledProgram &program) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// A module with this program alone. Code has no places in a spec, so neither
-/// have the bytes.
-static std::string bytecodeOf(tile::ProgramOp program) {
-  Location unknown = UnknownLoc::get(program.getContext());
-  OwningOpRef<ModuleOp> module = ModuleOp::create(unknown);
-  module->push_back(program.clone());
-  module->walk([&](Operation *op) {
-    op->setLoc(unknown);
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        for (BlockArgument argument : block.getArguments())
-          argument.setLoc(unknown);
-  });
-  std::string bytes;
-  llvm::raw_string_ostream stream(bytes);
-  (void)writeBytecodeToFile(*module, stream);
-  return bytes;
-}
-
 namespace {
 
 /// All programs for all levels.
@@ -75,7 +53,7 @@ public:
   Work(ArrayRef<tile::ProgramOp> programs, ArrayRef<Level> levels,
        const Options &options)
       : levels(levels), options(options),
-        results(programs.size() * levels.size()), errors(results.size()) {
+        results(programs.size() * levels.size()) {
     for (tile::ProgramOp program : programs)
       bytecode.push_back(bytecodeOf(program));
   }
@@ -93,15 +71,12 @@ public:
   std::vector<std::string> errors;
 
 private:
-  void take();
-  void compile(ProgramCompiler &compiler, size_t index);
-
-  std::atomic<size_t> next = 0;
+  llvm::Error compile(ProgramContext &context, size_t index);
 };
 
 } // namespace
 
-void Work::compile(ProgramCompiler &compiler, size_t index) {
+llvm::Error Work::compile(ProgramContext &context, size_t index) {
   Level level = levels[index / bytecode.size()];
   StringRef bytes = bytecode[index % bytecode.size()];
   bool isCached = options.cache && !options.wantAssembly && !options.wantLLVMIR;
@@ -109,56 +84,28 @@ void Work::compile(ProgramCompiler &compiler, size_t index) {
   if (isCached)
     if (const CompiledProgram *known = options.cache->find(key)) {
       results[index] = *known;
-      return;
+      return llvm::Error::success();
     }
   llvm::Expected<CompiledProgram> compiled =
-      compiler.compile(bytes, level, options);
-  if (!compiled) {
-    errors[index] = llvm::toString(compiled.takeError());
-    return;
-  }
+      compileProgram(context, bytes, level, options);
+  if (!compiled)
+    return compiled.takeError();
   results[index] = std::move(*compiled);
   if (isCached)
     options.cache->add(key, results[index]);
-}
-
-/// Compiles what nobody has taken yet.
-void Work::take() {
-  ProgramCompiler compiler;
-  for (size_t index; (index = next++) < results.size();) {
-    // LLVM recurses deeply, and a crash is to end as an error.
-    bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
-        [&] { compile(compiler, index); }, /*RequestedStackSize=*/64 << 20);
-    if (!survived)
-      errors[index] = "the code generator crashed";
-  }
+  return llvm::Error::success();
 }
 
 void Work::run() {
-  std::vector<std::thread> helpers;
-  size_t threads = std::min<size_t>(options.jobs, results.size());
-  for (size_t i = 1; i < threads; ++i)
-    helpers.emplace_back([&] { take(); });
-  take();
-  for (std::thread &helper : helpers)
-    helper.join();
+  errors = runProgramJobs(options.jobs, results.size(),
+                          [&](ProgramContext &context, size_t index) {
+                            return compile(context, index);
+                          });
 }
 
 //===----------------------------------------------------------------------===//
 // Levels
 //===----------------------------------------------------------------------===//
-
-static FailureOr<SmallVector<tile::ProgramOp>>
-findPrograms(ModuleOp module, ArrayRef<StringRef> symbols) {
-  SmallVector<tile::ProgramOp> programs;
-  SymbolTable table(module);
-  for (StringRef symbol : symbols) {
-    programs.push_back(table.lookup<tile::ProgramOp>(symbol));
-    if (!programs.back())
-      return module.emitError("no tile.program is named '") << symbol << "'";
-  }
-  return programs;
-}
 
 /// Links what was made of the programs for level `level`.
 static llvm::Expected<CompiledCode> linkLevel(const Work &work, size_t level,

@@ -9,8 +9,6 @@
 
 #include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
-#include "hybrid/Tile/TileDialect.h"
-#include "hybrid/Tile/TileOps.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -19,16 +17,9 @@
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -147,44 +138,9 @@ void hybrid::cpu::buildPipeline(OpPassManager &passes, Level level) {
   passes.addPass(createReconcileUnrealizedCastsPass());
 }
 
-ProgramCompiler::ProgramCompiler() : context(MLIRContext::Threading::DISABLED) {
-  // What a program is written in; passes bring what they turn it into.
-  context.loadDialect<tile::TileDialect, arith::ArithDialect, math::MathDialect,
-                      scf::SCFDialect, tensor::TensorDialect>();
-  registerBuiltinDialectTranslation(context);
-  registerLLVMDialectTranslation(context);
-}
-
-llvm::Expected<CompiledProgram>
-ProgramCompiler::compile(StringRef bytecode, Level level,
-                         const Options &options) {
-  // What goes wrong is told in the caller's context.
-  std::string errors;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      errors += (errors.empty() ? "" : "; ") + diagnostic.str();
-  });
-  CompiledProgram compiled;
-  llvm::Error error = [&]() -> llvm::Error {
-    auto module = parseSourceString<ModuleOp>(bytecode, &context);
-    PassManager passes(&context);
-    buildPipeline(passes, level);
-    if (!module || failed(passes.run(*module)))
-      return llvm::createStringError(errors);
-    module->walk([&](LLVM::LLVMFuncOp function) {
-      if (auto bytes = function->getAttrOfType<IntegerAttr>(kScratchBytesAttr))
-        compiled.scratchBytes = bytes.getInt();
-    });
-    return generate(*module, level, options, compiled);
-  }();
-  if (error)
-    return std::move(error);
-  return compiled;
-}
-
-llvm::Error ProgramCompiler::generate(ModuleOp module, Level level,
-                                      const Options &options,
-                                      CompiledProgram &compiled) {
+/// From the LLVM dialect to an object.
+static llvm::Error generate(ModuleOp module, Level level,
+                            const Options &options, CompiledProgram &compiled) {
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, llvmContext);
@@ -217,4 +173,26 @@ llvm::Error ProgramCompiler::generate(ModuleOp module, Level level,
                   llvm::CodeGenFileType::AssemblyFile, compiled.assembly))
       return error;
   return write(*llvmModule, llvm::CodeGenFileType::ObjectFile, compiled.object);
+}
+
+llvm::Expected<CompiledProgram>
+hybrid::cpu::compileProgram(ProgramContext &context, StringRef bytecode,
+                            Level level, const Options &options) {
+  CompiledProgram compiled;
+  llvm::Error error =
+      context.with(bytecode, [&](ModuleOp module) -> llvm::Error {
+        PassManager passes(module.getContext());
+        buildPipeline(passes, level);
+        if (failed(passes.run(module)))
+          return ProgramContext::diagnosed();
+        module.walk([&](LLVM::LLVMFuncOp function) {
+          if (auto bytes =
+                  function->getAttrOfType<IntegerAttr>(kScratchBytesAttr))
+            compiled.scratchBytes = bytes.getInt();
+        });
+        return generate(module, level, options, compiled);
+      });
+  if (error)
+    return std::move(error);
+  return compiled;
 }

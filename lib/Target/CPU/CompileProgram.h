@@ -9,7 +9,7 @@
 #define HYBRID_LIB_TARGET_CPU_COMPILEPROGRAM_H
 
 #include "hybrid/Target/CPU/Compile.h"
-#include "mlir/IR/MLIRContext.h"
+#include "hybrid/Target/ProgramJobs.h"
 
 namespace hybrid::cpu {
 
@@ -17,23 +17,12 @@ namespace hybrid::cpu {
 /// scratch they need.
 void buildPlacementPipeline(mlir::OpPassManager &passes, Level level);
 
-/// Compiles programs one by one, in a context of its own: several of these may
-/// work at the same time.
-class ProgramCompiler {
-public:
-  ProgramCompiler();
-
-  /// `bytecode` is a module with one program. The object depends on it and on
-  /// the level alone.
-  llvm::Expected<CompiledProgram> compile(llvm::StringRef bytecode, Level level,
-                                          const Options &options);
-
-private:
-  llvm::Error generate(mlir::ModuleOp module, Level level,
-                       const Options &options, CompiledProgram &compiled);
-
-  mlir::MLIRContext context;
-};
+/// `bytecode` is a module with one program. The object depends on it and on the
+/// level alone.
+llvm::Expected<CompiledProgram> compileProgram(ProgramContext &context,
+                                               llvm::StringRef bytecode,
+                                               Level level,
+                                               const Options &options);
 
 } // namespace hybrid::cpu
 

@@ -150,7 +150,10 @@ hybrid::nvptx::assemble(Location loc, StringRef ptx, StringRef chip,
            << source.path << "': " << error.message();
 
   std::string arch = ("-arch=" + chip).str();
-  StringRef arguments[] = {ptxas, "-v", arch, "-o", object.path, source.path};
+  // Kernels are optimised in parallel. The cubin records the number, so it is
+  // one number for all machines.
+  StringRef arguments[] = {ptxas, "-v",        "--split-compile=8", arch,
+                           "-o",  object.path, source.path};
   // ptxas reads no input, so it keeps ours: see the linker of the CPU.
   std::optional<StringRef> redirects[] = {std::nullopt, StringRef(log.path),
                                           StringRef(log.path)};

@@ -12,7 +12,7 @@
 
 #include "hybrid/Target/CPU/Passes.h"
 #include "hybrid/Target/NVPTX/Passes.h"
-#include "hybrid/Tile/TileOps.h"
+#include "hybrid/Target/ProgramJobs.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -21,9 +21,8 @@
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -124,63 +123,95 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 
 } // namespace
 
+/// From the LLVM dialect to PTX.
+static llvm::Error generate(ModuleOp module, const Chip &chip,
+                            llvm::TargetMachine &machine, CompiledPtx &code) {
+  const Kernel &kernel = code.kernels.front();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, context);
+  if (!llvmModule)
+    return llvm::createStringError("LLVM cannot make code for " + chip.name);
+  llvmModule->setTargetTriple(machine.getTargetTriple());
+  llvmModule->setDataLayout(machine.createDataLayout());
+  annotate(*llvmModule->getFunction(kernel.symbol), kernel);
+  optimize(*llvmModule, machine);
+
+  SmallVector<char> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                  llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("LLVM cannot write PTX");
+  passes.run(*llvmModule);
+  code.ptx.assign(text.begin(), text.end());
+  return llvm::Error::success();
+}
+
+/// PTX of a module with one program and its schedule.
+static llvm::Error compileProgram(ProgramContext &context, StringRef bytecode,
+                                  const Chip &chip, int64_t newestPtx,
+                                  CompiledPtx &code) {
+  return context.with(bytecode, [&](ModuleOp module) -> llvm::Error {
+    auto machine = createTargetMachine(module, chip, newestPtx);
+    if (failed(machine) || failed(lowerToLLVM(module, chip)))
+      return ProgramContext::diagnosed();
+    module.walk([&](LLVM::LLVMFuncOp kernel) {
+      if (!kernel->hasAttr(kSharedBytesAttr))
+        return;
+      auto number = [&](StringRef name) {
+        return kernel->getAttrOfType<IntegerAttr>(name).getInt();
+      };
+      code.kernels.push_back({kernel.getSymName().str(),
+                              number(kSharedBytesAttr), number(kThreadsAttr),
+                              readMaps(kernel)});
+    });
+    return generate(module, chip, **machine, code);
+  });
+}
+
+/// Appends the text of one program, without the lines on version and chip that
+/// a text has once.
+static void append(CompiledPtx &all, const CompiledPtx &one) {
+  constexpr llvm::StringLiteral kLastLine = ".address_size 64\n";
+  StringRef text = one.ptx;
+  if (!all.ptx.empty())
+    text = text.substr(text.find(kLastLine) + kLastLine.size());
+  all.ptx += text;
+  llvm::append_range(all.kernels, one.kernels);
+}
+
 FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
                                               ArrayRef<StringRef> symbols,
                                               StringRef chipName,
                                               const CompileOptions &options) {
   FailureOr<Chip> chip = findChip(module, chipName);
-  if (failed(chip))
+  if (failed(chip) ||
+      failed(createTargetMachine(module, *chip, options.newestPtx)))
     return failure();
-  auto machine = createTargetMachine(module, *chip, options.newestPtx);
-  if (failed(machine))
+  FailureOr<SmallVector<tile::ProgramOp>> programs =
+      findPrograms(module, symbols);
+  if (failed(programs))
     return failure();
-
-  OwningOpRef<ModuleOp> programs = ModuleOp::create(module.getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(programs->getBody());
-  SymbolTable table(module);
-  for (StringRef symbol : symbols) {
-    auto program = table.lookup<tile::ProgramOp>(symbol);
-    if (!program)
-      return module.emitError("no tile.program is named '") << symbol << "'";
-    builder.clone(*program);
-    for (auto schedule : module.getOps<tile::ScheduleOp>())
-      if (schedule.getProgram() == symbol && schedule.getTarget() == chip->name)
-        builder.clone(*schedule);
-  }
-  MLIRContext *context = module.getContext();
-  registerBuiltinDialectTranslation(*context);
-  registerLLVMDialectTranslation(*context);
-  if (failed(lowerToLLVM(*programs, *chip)))
-    return failure();
-
+  SmallVector<std::string> bytecode =
+      llvm::map_to_vector(*programs, [&](tile::ProgramOp program) {
+        for (auto schedule : module.getOps<tile::ScheduleOp>())
+          if (schedule.getProgram() == program.getSymName() &&
+              schedule.getTarget() == chip->name)
+            return bytecodeOf(program, schedule);
+        return bytecodeOf(program);
+      });
+  std::vector<CompiledPtx> made(programs->size());
+  std::vector<std::string> errors = runProgramJobs(
+      options.jobs, made.size(), [&](ProgramContext &context, size_t index) {
+        return compileProgram(context, bytecode[index], *chip,
+                              options.newestPtx, made[index]);
+      });
+  for (auto [program, error] : llvm::zip_equal(*programs, errors))
+    if (!error.empty())
+      return program.emitError(error);
   CompiledPtx code;
-  SymbolTable lowered(*programs);
-  for (StringRef symbol : symbols) {
-    Operation *kernel = lowered.lookup(symbol);
-    auto number = [&](StringRef name) {
-      return kernel->getAttrOfType<IntegerAttr>(name).getInt();
-    };
-    code.kernels.push_back({symbol.str(), number(kSharedBytesAttr),
-                            number(kThreadsAttr), readMaps(kernel)});
-  }
-
-  llvm::LLVMContext llvmContext;
-  auto llvmModule = translateModuleToLLVMIR(*programs, llvmContext);
-  if (!llvmModule)
-    return module.emitError("LLVM cannot make code for ") << chipName;
-  llvmModule->setTargetTriple((*machine)->getTargetTriple());
-  llvmModule->setDataLayout((*machine)->createDataLayout());
-  for (const Kernel &made : code.kernels)
-    annotate(*llvmModule->getFunction(made.symbol), made);
-  optimize(*llvmModule, **machine);
-
-  SmallVector<char> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr,
-                                      llvm::CodeGenFileType::AssemblyFile))
-    return module.emitError("LLVM cannot write PTX");
-  passes.run(*llvmModule);
-  code.ptx.assign(text.begin(), text.end());
+  for (const CompiledPtx &one : made)
+    append(code, one);
   return code;
 }

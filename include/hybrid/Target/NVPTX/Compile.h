@@ -43,6 +43,8 @@ struct CompileOptions {
   /// (80 is PTX 8.0). The oldest version that the chip allows is written; it is
   /// an error when that is newer than this.
   int64_t newestPtx = 90;
+  /// Threads that compile. The result does not depend on it.
+  unsigned jobs = 1;
 };
 
 /// Compiles the named programs of a module, which is not changed. A kernel is
