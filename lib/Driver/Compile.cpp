@@ -71,8 +71,7 @@ Outcome hybrid::internalError(const PhaseInfo &phase, ModuleOp before,
 
 Outcome Compiler::runPhase(Phase phase, ModuleOp module, StringRef target) {
   const PhaseInfo &info = phaseInfo(phase);
-  // `cuda:sm_90a` is `cuda` to passes; the chip is for code generation.
-  std::string pipeline = phasePipeline(phase, target.split(':').first);
+  std::string pipeline = phasePipeline(phase, target);
   if (pipeline.empty())
     return Outcome::Ok;
 

@@ -33,60 +33,239 @@ static tile::ProductShape shapeOf(ProductOp op, const TargetTraits &target) {
   return shape;
 }
 
-LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
-  tile::ProductShape shape = shapeOf(op, scheduler.target);
-  const int64_t fewRows = scheduler.target.fewRows,
-                manyRows = scheduler.target.productRows,
-                stepColumns = scheduler.target.stepColumns;
-  const bool hasSingle = scheduler.target.singleRows > 0;
-  Location loc = op.getLoc();
-  OpBuilder builder(op);
-  auto launch = [&](OpBuilder &builder, StringRef variant, int64_t rowTile,
-                    int64_t columnTile) {
-    tile::ProgramOp program =
-        scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
-          tile::ProductShape tiled = shape;
-          if (ShapedType::isDynamic(shape.rows))
-            tiled.rowTile = rowTile;
-          tiled.columnTile = columnTile;
-          return tile::buildProduct(programs, loc, tiled);
-        });
-    DispatchOp dispatch =
-        scheduler.dispatch(builder, loc, program, {op.getA(), op.getB()},
-                           op.getResult().getType());
-    return SmallVector<Value>(dispatch->getResults());
+/// Ranges that the depth of a weight's gradient is cut into. A launch takes as
+/// many rounds as its points fill the target; each range costs a little more
+/// for its sums. The fewest ranges that are nearly the best.
+static int64_t splitsOf(const tile::ProductShape &shape,
+                        const TargetTraits &target) {
+  if (target.processors == 0 || ShapedType::isDynamic(shape.rows) ||
+      !ShapedType::isDynamic(shape.depth))
+    return 1;
+  int64_t tiles = llvm::divideCeil(shape.rows, shape.rowTile) *
+                  llvm::divideCeil(shape.columns, shape.columnTile);
+  int64_t most =
+      std::clamp<int64_t>(target.splitElements / (shape.rows * shape.columns),
+                          1, target.mostSplits);
+  auto time = [&](int64_t splits) {
+    return llvm::divideCeil(tiles * splits, target.processors) *
+           (1.0 / splits + 0.005);
   };
-  auto many = [&](OpBuilder &builder) {
-    return launch(builder, "many", manyRows, shape.columnTile);
-  };
-  auto few = [&](OpBuilder &builder) {
-    return launch(builder, "few", fewRows, stepColumns);
-  };
-  auto single = [&](OpBuilder &builder) {
-    return launch(builder, "single", 1, stepColumns);
-  };
+  double best = time(1);
+  for (int64_t splits = 2; splits <= most; ++splits)
+    best = std::min(best, time(splits));
+  int64_t splits = 1;
+  while (time(splits) > 1.05 * best)
+    ++splits;
+  return splits;
+}
 
-  if (ShapedType::isDynamic(shape.rows) && isDecoded(op)) {
-    scheduler.chose(op, "HYB-S402",
-                    Twine("the matrix read once for ") +
-                        (hasSingle ? "one row and for " : "") + "up to " +
-                        Twine(fewRows) + " rows, else blocks of " +
-                        Twine(manyRows),
-                    "with a state, calls are prefill or decode");
-    auto step = [&](OpBuilder &inner) {
-      if (!hasSingle)
-        return few(inner);
-      return SmallVector<Value>(
-          scheduler.either(inner, loc, op->getResultTypes(),
-                           1 - shape.dynamicSize, single, few));
-    };
-    op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
-                                            fewRows - shape.dynamicSize, step,
-                                            many));
+/// The columns of a step's tile: narrower where wide ones are too few points.
+static int64_t stepColumnsOf(const tile::ProductShape &shape,
+                             const TargetTraits &target) {
+  int64_t columns = target.stepColumns;
+  while (columns > target.leastStepColumns &&
+         int64_t(llvm::divideCeil(shape.columns, columns)) < target.processors)
+    columns /= 2;
+  return columns;
+}
+
+namespace {
+/// The launches that one product chooses from.
+class ProductSchedule {
+public:
+  ProductSchedule(Scheduler &scheduler, ProductOp op)
+      : scheduler(scheduler), target(scheduler.target), op(op),
+        shape(shapeOf(op, target)), splits(splitsOf(shape, target)) {}
+
+  /// The product of whole sequences, added to `sum` where there is one.
+  Value whole(OpBuilder &builder, Value sum = {});
+  /// Of an entry whose calls may be decoding steps.
+  Value decoded(OpBuilder &builder);
+  void explainDecoded();
+
+private:
+  using Build = tile::ProgramOp (*)(OpBuilder &, Location,
+                                    const tile::ProductShape &);
+  tile::ProgramOp program(StringRef variant, const tile::ProductShape &tiled,
+                          Build build = tile::buildProduct) {
+    return scheduler.programs.get(op, variant,
+                                  [&](OpBuilder &programs, ModuleOp) {
+                                    return build(programs, op.getLoc(), tiled);
+                                  });
+  }
+  SmallVector<Value> launch(OpBuilder &builder, tile::ProgramOp program) {
+    return llvm::to_vector_of<Value>(
+        scheduler
+            .dispatch(builder, op.getLoc(), program, {op.getA(), op.getB()},
+                      op.getResult().getType())
+            ->getResults());
+  }
+  Value inSplits(OpBuilder &builder, Value sum);
+  SmallVector<Value> upTo(OpBuilder &builder, int64_t rows,
+                          Scheduler::Algorithm guarded,
+                          Scheduler::Algorithm general);
+  SmallVector<Value> reading(OpBuilder &builder);
+  SmallVector<Value> few(OpBuilder &builder);
+  SmallVector<Value> medium(OpBuilder &builder);
+  SmallVector<Value> single(OpBuilder &builder);
+  bool hasReading() const {
+    return target.readingRows > 0 && shape.transposeB && !shape.transposeA;
+  }
+  /// Calls of at most this many rows have too few whole tiles; 0: there are
+  /// none.
+  int64_t mediumRows() const {
+    if (target.mediumTile == 0)
+      return 0;
+    int64_t columns = llvm::divideCeil(shape.columns, shape.columnTile);
+    return (target.processors - 1) / columns * shape.rowTile;
+  }
+
+  Scheduler &scheduler;
+  const TargetTraits &target;
+  ProductOp op;
+  tile::ProductShape shape;
+  int64_t splits;
+};
+} // namespace
+
+Value ProductSchedule::inSplits(OpBuilder &builder, Value sum) {
+  MLIRContext *context = op.getContext();
+  tile::ProductShape split = shape;
+  split.splits = splits;
+  auto rows =
+      AffineMap::get(0, numCallSymbols, getAffineConstantExpr(splits, context));
+  Type parts = workspaceType(rows, {shape.rows, shape.columns});
+  DispatchOp product =
+      scheduler.dispatch(builder, op.getLoc(), program("split", split),
+                         {op.getA(), op.getB()}, parts);
+  // Nothing is used twice, so a tile is a few registers of each thread.
+  split.rowTile = 16;
+  split.accumulate = static_cast<bool>(sum);
+  SmallVector<Value> inputs{product->getResult(0)};
+  SmallVector<int64_t> ties;
+  if (sum) {
+    inputs.push_back(sum);
+    ties = {0, 1};
+  }
+  return scheduler
+      .dispatch(builder, op.getLoc(),
+                program(sum ? "split_accumulate" : "split_sum", split,
+                        tile::buildProductSum),
+                inputs, op.getResult().getType(), ties)
+      ->getResult(0);
+}
+
+Value ProductSchedule::whole(OpBuilder &builder, Value sum) {
+  if (splits > 1)
+    return inSplits(builder, sum);
+  if (!sum)
+    return launch(builder, program("many", shape)).front();
+  tile::ProductShape added = shape;
+  added.accumulate = true;
+  return scheduler
+      .dispatch(builder, op.getLoc(), program("accumulate", added),
+                {op.getA(), op.getB(), sum}, sum.getType(), /*ties=*/{0, 2})
+      ->getResult(0);
+}
+
+SmallVector<Value> ProductSchedule::upTo(OpBuilder &builder, int64_t rows,
+                                         Scheduler::Algorithm guarded,
+                                         Scheduler::Algorithm general) {
+  return llvm::to_vector_of<Value>(
+      scheduler.either(builder, op.getLoc(), op->getResultTypes(),
+                       rows - shape.dynamicSize, guarded, general));
+}
+
+SmallVector<Value> ProductSchedule::reading(OpBuilder &builder) {
+  // As deep as the matrix allows, in a power of two.
+  tile::ProductShape tiled = shape;
+  tiled.depthTile = std::min<int64_t>(llvm::bit_ceil<uint64_t>(shape.depth),
+                                      target.readElements / 4);
+  tiled.columnTile = target.readElements / tiled.depthTile;
+  return launch(builder, program("reading", tiled, tile::buildRowProduct));
+}
+
+SmallVector<Value> ProductSchedule::few(OpBuilder &builder) {
+  tile::ProductShape tiled = shape;
+  tiled.rowTile = target.fewRows;
+  tiled.columnTile = stepColumnsOf(shape, target);
+  // Narrow tiles are deeper, so that enough is on its way from memory.
+  tiled.depthTile =
+      std::max(shape.depthTile,
+               shape.depthTile / 2 * (target.stepColumns / tiled.columnTile));
+  return launch(builder, program("few", tiled));
+}
+
+SmallVector<Value> ProductSchedule::medium(OpBuilder &builder) {
+  tile::ProductShape tiled = shape;
+  tiled.rowTile = tiled.columnTile = target.mediumTile;
+  return launch(builder, program("medium", tiled));
+}
+
+SmallVector<Value> ProductSchedule::single(OpBuilder &builder) {
+  tile::ProductShape tiled = shape;
+  tiled.rowTile = 1;
+  tiled.columnTile = target.stepColumns;
+  return launch(builder, program("single", tiled));
+}
+
+Value ProductSchedule::decoded(OpBuilder &builder) {
+  auto fewOrSingle = [&](OpBuilder &inner) {
+    if (target.singleRows == 0)
+      return few(inner);
+    return upTo(
+        inner, 1, [&](OpBuilder &at) { return single(at); },
+        [&](OpBuilder &at) { return few(at); });
+  };
+  auto step = [&](OpBuilder &inner) {
+    if (!hasReading())
+      return fewOrSingle(inner);
+    return upTo(
+        inner, target.readingRows, [&](OpBuilder &at) { return reading(at); },
+        fewOrSingle);
+  };
+  auto many = [&](OpBuilder &inner) {
+    return SmallVector<Value>{whole(inner)};
+  };
+  auto mediumOrMany = [&](OpBuilder &inner) {
+    if (mediumRows() <= target.fewRows)
+      return many(inner);
+    return upTo(
+        inner, mediumRows(), [&](OpBuilder &at) { return medium(at); }, many);
+  };
+  return upTo(builder, target.fewRows, step, mediumOrMany).front();
+}
+
+void ProductSchedule::explainDecoded() {
+  std::string text = "the matrix read once for ";
+  if (hasReading())
+    text = "the matrix read by each of up to " +
+           std::to_string(target.readingRows) + " rows, once for ";
+  if (target.singleRows > 0)
+    text += "one row and for ";
+  text += "up to " + std::to_string(target.fewRows) + " rows, else ";
+  if (mediumRows() > target.fewRows)
+    text += "blocks of " + std::to_string(target.mediumTile) + " rows up to " +
+            std::to_string(mediumRows()) + ", else ";
+  scheduler.chose(op, "HYB-S402",
+                  text + "blocks of " + Twine(target.productRows),
+                  "with a state, calls are prefill or decode");
+}
+
+LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
+  ProductSchedule schedule(scheduler, op);
+  OpBuilder builder(op);
+  bool isStream =
+      ShapedType::isDynamic(cast<RankedTensorType>(op.getType()).getDimSize(0));
+  if (isStream && isDecoded(op)) {
+    schedule.explainDecoded();
+    op.replaceAllUsesWith(schedule.decoded(builder));
   } else {
-    scheduler.chose(op, "HYB-S401", "blocks of " + Twine(manyRows) + " rows",
+    scheduler.chose(op, "HYB-S401",
+                    "blocks of " + Twine(scheduler.target.productRows) +
+                        " rows",
                     "whole sequences");
-    op->replaceAllUsesWith(many(builder));
+    op.replaceAllUsesWith(schedule.whole(builder));
   }
   op.erase();
   return success();
@@ -94,16 +273,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
 
 Value hybrid::scheduleAccumulated(Scheduler &scheduler, ProductOp op,
                                   OpBuilder &builder, Value sum) {
-  tile::ProductShape shape = shapeOf(op, scheduler.target);
-  shape.accumulate = true;
-  tile::ProgramOp program = scheduler.programs.get(
-      op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
-        return tile::buildProduct(programs, op.getLoc(), shape);
-      });
   scheduler.chose(op, "HYB-S403", "added to the gradient in place",
                   "nothing else reads the product");
-  return scheduler
-      .dispatch(builder, op.getLoc(), program, {op.getA(), op.getB(), sum},
-                sum.getType(), /*ties=*/{0, 2})
-      ->getResult(0);
+  return ProductSchedule(scheduler, op).whole(builder, sum);
 }

@@ -57,8 +57,9 @@ static Value restoreState(OpBuilder &builder, Location loc, Value state,
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
   const int64_t longestStep = scheduler.target.longestStep;
   tile::RecurrenceShape shape = shapeOf(op);
-  shape.chunk = scheduler.target.chunk(shape, /*isAdjoint=*/false);
-  shape.valueTile = scheduler.target.valueTile(shape.valueDim);
+  const TargetTraits &target = scheduler.target;
+  shape.chunk = target.chunk(shape, /*isAdjoint=*/false);
+  shape.valueTile = target.valueTile(shape, target.valueColumns);
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   Location loc = op.getLoc();
@@ -94,7 +95,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
   auto step = [&](OpBuilder &builder) {
     tile::ProgramOp program =
         scheduler.programs.get(op, "step", [&](OpBuilder &programs, ModuleOp) {
-          return tile::buildRecurrenceStep(programs, loc, shape);
+          tile::RecurrenceShape narrow = shape;
+          narrow.valueTile = target.valueTile(shape, target.stepValueColumns);
+          return tile::buildRecurrenceStep(programs, loc, narrow);
         });
     return launch(builder, program);
   };
@@ -143,8 +146,9 @@ static RowwiseOp startStateGradient(OpBuilder &builder, RecurrenceGradOp op) {
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   tile::RecurrenceShape shape = shapeOf(op);
   shape.hasFinalCotangent = static_cast<bool>(op.getDfinal());
-  shape.chunk = scheduler.target.chunk(shape, /*isAdjoint=*/true);
-  shape.valueTile = scheduler.target.valueTile(shape.valueDim);
+  const TargetTraits &target = scheduler.target;
+  shape.chunk = target.chunk(shape, /*isAdjoint=*/true);
+  shape.valueTile = target.valueTile(shape, target.backwardValueColumns);
   if (failed(shape.verifyAdjoint([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);

@@ -16,7 +16,6 @@ template <typename Op>
 static tile::SoftmaxShape shapeOf(Op op, const TargetTraits &target) {
   tile::SoftmaxShape shape;
   shape.queryTile = target.queryTile;
-  shape.keyTile = target.keyTile;
   auto q = cast<RankedTensorType>(op.getQ().getType());
   auto k = cast<RankedTensorType>(op.getK().getType());
   auto v = cast<RankedTensorType>(op.getV().getType());
@@ -24,6 +23,7 @@ static tile::SoftmaxShape shapeOf(Op op, const TargetTraits &target) {
   shape.kvHeads = k.getDimSize(1);
   shape.dim = k.getDimSize(2);
   shape.valueDim = v.getDimSize(2);
+  shape.keyTile = target.forwardKeyTile(std::max(shape.dim, shape.valueDim));
   shape.scale = op.getScale().convertToDouble();
   llvm::append_range(shape.windows, op.getWindows());
   llvm::append_range(shape.sinks, op.getSinks());
@@ -55,8 +55,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
-  shape.keyTile =
-      scheduler.target.backwardKeyTile(std::max(shape.dim, shape.valueDim));
+  const int64_t dim = std::max(shape.dim, shape.valueDim);
+  shape.queryTile = scheduler.target.backwardQueries;
+  shape.keyTile = scheduler.target.backwardKeyTile(dim);
   OpBuilder builder(op);
   Location loc = op.getLoc();
   Value inputs[] = {op.getQ(),         op.getK(),    op.getV(),       op.getO(),
@@ -145,7 +146,7 @@ CachedSchedule::CachedSchedule(Scheduler &scheduler, AttentionCachedOp op)
     : scheduler(scheduler), target(scheduler.target), op(op),
       whole(shapeOf(op, target)), step(whole) {
   step.queryTile = target.stepQueries;
-  step.keyTile = target.stepKeys;
+  step.keyTile = target.stepKeyTile(std::max(step.dim, step.valueDim));
   step.splits = target.splits;
 }
 

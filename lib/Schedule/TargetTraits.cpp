@@ -25,12 +25,21 @@ static constexpr TargetTraits kCPU = {
     /*productTail=*/16,
     /*fewRows=*/8,
     /*stepColumns=*/32,
+    /*processors=*/0,
+    /*leastStepColumns=*/32,
+    /*mediumTile=*/0,
+    /*readingRows=*/0,
+    /*readElements=*/0,
+    /*mostSplits=*/1,
+    /*splitElements=*/0,
     /*singleRows=*/8,
     /*stepTokens=*/4,
     /*queryTile=*/64,
     /*keyTile=*/64,
+    /*keyElements=*/128 * 512,
     /*takesTurns=*/true,
     /*backwardElements=*/64 * 512,
+    /*backwardQueries=*/64,
     /*stepQueries=*/1,
     /*stepKeys=*/128,
     /*headsEnough=*/4,
@@ -40,7 +49,13 @@ static constexpr TargetTraits kCPU = {
     /*chunkForward=*/16,
     /*chunkBackward=*/32,
     /*chunkPerChannel=*/16,
+    /*chunkElements=*/64 * 512,
+    /*chunkBackwardElements=*/64 * 512,
     /*valueColumns=*/tile::RecurrenceShape::kMaxDim,
+    /*backwardValueColumns=*/tile::RecurrenceShape::kMaxDim,
+    /*stepValueColumns=*/tile::RecurrenceShape::kMaxDim,
+    /*stateElements=*/
+    tile::RecurrenceShape::kMaxDim *tile::RecurrenceShape::kMaxDim,
     /*longestStep=*/16,
     /*rowwiseElements=*/8192,
     /*lossRows=*/8,
@@ -59,22 +74,36 @@ static constexpr TargetTraits kCUDA = {
     /*productTail=*/0,
     /*fewRows=*/16,
     /*stepColumns=*/128,
+    /*processors=*/132,
+    /*leastStepColumns=*/16,
+    /*mediumTile=*/64,
+    /*readingRows=*/4,
+    /*readElements=*/4096,
+    /*mostSplits=*/16,
+    /*splitElements=*/1 << 24,
     /*singleRows=*/0,
     /*stepTokens=*/4,
     /*queryTile=*/64,
     /*keyTile=*/64,
+    /*keyElements=*/4096,
     /*takesTurns=*/false,
     /*backwardElements=*/4096,
+    /*backwardQueries=*/64,
     /*stepQueries=*/64,
     /*stepKeys=*/64,
     /*headsEnough=*/64,
     /*splitRows=*/4,
     /*splitContext=*/2048,
     /*splits=*/16,
-    /*chunkForward=*/64,
+    /*chunkForward=*/32,
     /*chunkBackward=*/32,
     /*chunkPerChannel=*/16,
+    /*chunkElements=*/4096,
+    /*chunkBackwardElements=*/4096,
     /*valueColumns=*/32,
+    /*backwardValueColumns=*/32,
+    /*stepValueColumns=*/8,
+    /*stateElements=*/4096,
     /*longestStep=*/16,
     /*rowwiseElements=*/4096,
     /*lossRows=*/4,
@@ -82,12 +111,27 @@ static constexpr TargetTraits kCUDA = {
     /*optimiserBlock=*/4096,
 };
 
-static constexpr TargetTraits kTargets[] = {kCPU, kCUDA};
+/// Blocks of these chips have 99 KiB of shared memory in place of 163 or 227.
+/// ptxas also needs a few registers more for them: an attention of head dim 128
+/// with 32 keys has 8 bytes too few.
+static constexpr TargetTraits withLittleSharedMemory(llvm::StringLiteral name) {
+  TargetTraits traits = kCUDA;
+  traits.name = name;
+  traits.keyElements = 2048;
+  traits.backwardQueries = 32;
+  return traits;
+}
+
+static constexpr TargetTraits kTargets[] = {
+    kCPU, kCUDA, withLittleSharedMemory("cuda:sm_89"),
+    withLittleSharedMemory("cuda:sm_120a")};
 
 llvm::ArrayRef<TargetTraits> hybrid::targetTraits() { return kTargets; }
 
 const TargetTraits *hybrid::lookupTarget(llvm::StringRef name) {
-  const TargetTraits *found = llvm::find_if(
-      kTargets, [&](const TargetTraits &known) { return known.name == name; });
-  return found == std::end(kTargets) ? nullptr : found;
+  for (llvm::StringRef wanted : {name, name.split(':').first})
+    for (const TargetTraits &known : kTargets)
+      if (known.name == wanted)
+        return &known;
+  return nullptr;
 }

@@ -11,6 +11,7 @@
 #include "hybrid/Tile/Families/Recurrence.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/bit.h"
 
 namespace hybrid {
 
@@ -26,6 +27,18 @@ struct TargetTraits {
   /// matrix is all that costs: all rows are one tile, of `stepColumns` columns,
   /// so that several processors read.
   int64_t fewRows, stepColumns;
+  /// Points of a launch that fill the target: products with fewer are cut into
+  /// smaller tiles, or into ranges of depth that are summed after. 0 is for a
+  /// target whose few processors any launch fills.
+  int64_t processors;
+  /// Narrowest tile of columns in a step, rows and columns of a tile where
+  /// whole tiles would leave processors idle.
+  int64_t leastStepColumns, mediumTile;
+  /// Rows up to which each reads the matrix for itself, and the elements of the
+  /// matrix that a point takes at once. 0 rows: no program of that kind.
+  int64_t readingRows, readElements;
+  /// Most ranges of depth, and most elements of all their sums.
+  int64_t mostSplits, splitElements;
 
   /// A tile is computed whole, so a step has programs of its own on a target
   /// whose tiles are not shared by threads: products of a single row, row-wise
@@ -36,12 +49,16 @@ struct TargetTraits {
   int64_t stepTokens;
 
   int64_t queryTile, keyTile;
+  /// Elements of the widest tile of keys forward: key tiles are shorter where
+  /// heads are wider.
+  int64_t keyElements;
   /// Whether a few processors work through the ordered points of a task: then
   /// nothing is computed twice to have more of them at once.
   bool takesTurns;
-  /// Elements of the widest tile of keys in the backward, which keeps more
-  /// tiles at once: key tiles are shorter where heads are wider.
+  /// The same in the backward, which keeps more tiles at once.
   int64_t backwardElements;
+  /// Queries per tile there.
+  int64_t backwardQueries;
   /// Queries and keys per tile in decoding steps. With one query a larger tile
   /// of keys saves more than its padding costs.
   int64_t stepQueries, stepKeys;
@@ -53,9 +70,14 @@ struct TargetTraits {
   /// Tokens per chunk of a recurrence: forward, backward, and both with a decay
   /// per channel.
   int64_t chunkForward, chunkBackward, chunkPerChannel;
-  /// Value columns per point, forward: half as many columns per point fill
-  /// twice the processors.
-  int64_t valueColumns;
+  /// Elements of the widest tile of a chunk's keys, forward and backward:
+  /// chunks are shorter where keys are wider.
+  int64_t chunkElements, chunkBackwardElements;
+  /// Value columns per point forward, per turn backward, and per point of a
+  /// decoding step: half as many columns per point fill twice the processors.
+  int64_t valueColumns, backwardValueColumns, stepValueColumns;
+  /// Elements of the widest tile of a state.
+  int64_t stateElements;
   /// Segments of at most this many tokens go token by token: a chunk's matrix
   /// products would be mostly padding.
   int64_t longestStep;
@@ -67,30 +89,48 @@ struct TargetTraits {
   /// Parameters per task of the optimiser.
   int64_t optimiserBlock;
 
-  /// The largest tile of value columns that divides them evenly; 0 takes all.
-  int64_t valueTile(int64_t valueDim) const {
-    if (valueDim <= valueColumns)
+  /// The largest tile of at most `columns` value columns that divides them
+  /// evenly; 0 takes all. A state has fewer where its keys are wider.
+  int64_t valueTile(const tile::RecurrenceShape &shape, int64_t columns) const {
+    int64_t tile = rowsWithin(stateElements, shape.keyDim, columns, 8);
+    if (shape.valueDim <= tile)
       return 0;
-    int64_t tile = valueColumns;
-    while (tile > 8 && valueDim % tile != 0)
+    while (tile > 8 && shape.valueDim % tile != 0)
       tile -= 8;
     return tile;
   }
 
+  int64_t forwardKeyTile(int64_t dim) const {
+    return rowsWithin(keyElements, dim, keyTile);
+  }
+  int64_t stepKeyTile(int64_t dim) const {
+    return rowsWithin(keyElements, dim, stepKeys);
+  }
   int64_t backwardKeyTile(int64_t dim) const {
-    return std::max<int64_t>(16, std::min(keyTile, backwardElements / dim));
+    return rowsWithin(backwardElements, dim, keyTile);
   }
   int64_t chunk(const tile::RecurrenceShape &shape, bool isAdjoint) const {
     if (shape.decay == tile::RecurrenceDecay::PerChannel)
       return chunkPerChannel;
-    return isAdjoint ? chunkBackward : chunkForward;
+    return isAdjoint
+               ? rowsWithin(chunkBackwardElements, shape.keyDim, chunkBackward)
+               : rowsWithin(chunkElements, shape.keyDim, chunkForward);
+  }
+
+  /// Rows of a tile of `elements` at most: a power of two from `least` to
+  /// `most`, which need not be one.
+  static int64_t rowsWithin(int64_t elements, int64_t columns, int64_t most,
+                            int64_t least = 16) {
+    return std::clamp<int64_t>(llvm::bit_floor<uint64_t>(elements / columns),
+                               std::min(least, most), most);
   }
 };
 
 /// All targets that have strategies.
 llvm::ArrayRef<TargetTraits> targetTraits();
 
-/// The row of the table, or null.
+/// The row of the table for a target such as `cuda` or `cuda:sm_89`, or null. A
+/// chip without a row of its own has that of its kind.
 const TargetTraits *lookupTarget(llvm::StringRef name);
 
 } // namespace hybrid

@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s --hybrid-schedule --split-input-file | FileCheck %s
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda:sm_90a --split-input-file | FileCheck %s --check-prefix=CUDA
 
 // Whole sequences: one launch.
 
@@ -28,6 +29,25 @@ func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
 // CHECK:         }, {
 // CHECK-NOT:       {{@([[A]]|[[B]])}}(
 // CHECK:           hybrid.dispatch @product_
+
+// On a GPU up to four rows read the matrix each, and tiles are smaller until
+// whole ones fill 132 processors.
+
+// CUDA-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 16 >= 0)>
+// CUDA-DAG: #[[READ:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 4 >= 0)>
+// CUDA-DAG: #[[MEDIUM:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 16768 >= 0)>
+// CUDA-LABEL: func.func @extend
+// CUDA:         hybrid.alternatives [#[[FEW]]]
+// CUDA:           hybrid.alternatives [#[[READ]]]
+// CUDA:             hybrid.dispatch @row_product_
+// CUDA:           }, {
+// CUDA:             hybrid.dispatch @product_
+// CUDA:         }, {
+// CUDA:           hybrid.alternatives [#[[MEDIUM]]]
+// CUDA:             hybrid.dispatch @[[M:product_[0-9a-f]+]](
+// CUDA:           }, {
+// CUDA-NOT:         @[[M]](
+// CUDA:             hybrid.dispatch @product_
 func.func @extend(%x: tensor<?x64xf32, #hybrid.per_segment>, %w: tensor<32x64xf32>,
                   %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state"})
     -> tensor<?x32xf32, #hybrid.per_segment> attributes {hybrid.entry = "extend"} {
@@ -47,6 +67,17 @@ func.func @extend(%x: tensor<?x64xf32, #hybrid.per_segment>, %w: tensor<32x64xf3
 // CHECK-NEXT:    %[[A:.*]] = hybrid.dispatch @[[P:product_[0-9a-f]+]](%[[DY]], %[[X]], %[[G]]) ties = [0, 2]
 // CHECK-NEXT:    %[[B:.*]] = hybrid.dispatch @[[P]](%[[DY]], %[[X]], %[[A]]) ties = [0, 2]
 // CHECK-NEXT:    return %[[B]]
+
+// One tile over all tokens is one processor's work, so a GPU takes the depth in
+// ranges and adds the sum of their parts.
+
+// CUDA-LABEL: func.func @backward
+// CUDA-SAME:    %[[DY:arg0]]: {{.*}} %[[X:arg1]]: {{.*}} %[[G:arg2]]:
+// CUDA:         %[[PARTS:.*]] = hybrid.dispatch @[[P:product_[0-9a-f]+]](%[[DY]], %[[X]]) : {{.*}} -> tensor<?x32x64xf32, #hybrid.sized
+// CUDA:         %[[A:.*]] = hybrid.dispatch @[[S:product_sum_[0-9a-f]+]](%[[PARTS]], %[[G]]) ties = [0, 1]
+// CUDA:         %[[MORE:.*]] = hybrid.dispatch @[[P]](%[[DY]], %[[X]])
+// CUDA:         %[[B:.*]] = hybrid.dispatch @[[S]](%[[MORE]], %[[A]]) ties = [0, 1]
+// CUDA:         return %[[B]]
 func.func @backward(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
                     %g: tensor<32x64xf32> {hybrid.role = "gradient"})
     -> tensor<32x64xf32> attributes {hybrid.entry = "loss"} {

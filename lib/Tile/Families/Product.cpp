@@ -62,6 +62,8 @@ private:
   Value load(Value view, Value group, const Axis &first, const Axis &second);
   /// Limits of a block with the given axes; none where both are full.
   SmallVector<Value> limitsOf(const Axis &first, const Axis &second);
+  /// Where this point's sum over k begins and ends.
+  std::pair<Value, Value> depthRange();
   Value sumOverDepth();
   void emitTile();
 
@@ -71,6 +73,7 @@ private:
   int64_t rowTile;
   KernelBuilder b;
   Value group; // slot of the segment, or null
+  Value part;  // of the depth, or null
 };
 } // namespace
 
@@ -93,7 +96,10 @@ SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
       matrix(s.depth, s.columns, s.transposeB, s.grouped)};
   if (s.grouped)
     llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
-  types.push_back(matrix(s.rows, s.columns, false, false));
+  types.push_back(s.splits > 1
+                      ? KernelBuilder::viewType(
+                            context, {ShapedType::kDynamic, s.rows, s.columns})
+                      : matrix(s.rows, s.columns, false, false));
   return types;
 }
 
@@ -105,6 +111,8 @@ KernelBuilder Product::makeBuilder(OpBuilder &builder, Location loc) const {
       m.tiles(s.grouped ? sym.longest : dynamicSize), n.tiles(dynamicSize)};
   if (s.grouped)
     grid.insert(grid.begin(), sym.segments);
+  if (s.splits > 1)
+    grid.insert(grid.begin(), getAffineConstantExpr(s.splits, context));
   SmallVector<Order> order(grid.size(), Order::parallel);
   return KernelBuilder(builder, loc, s.grouped ? "grouped_product" : "product",
                        grid, order, viewTypes(context));
@@ -134,6 +142,21 @@ Value Product::load(Value view, Value of, const Axis &first,
                 limitsOf(first, second));
 }
 
+/// Parts are whole tiles of depth, so that only the last one ends at a limit.
+std::pair<Value, Value> Product::depthRange() {
+  Value depth = ShapedType::isDynamic(k.size)
+                    ? b.dim(b.view(0), s.transposeA ? 0 : 1)
+                    : b.idx(k.size);
+  if (k.isRagged())
+    k.limit = depth;
+  if (s.splits == 1)
+    return {b.idx(0), depth};
+  Value tile = b.idx(k.tile);
+  Value tiles = b.ceilDiv(b.ceilDiv(depth, tile), b.idx(s.splits));
+  Value extent = b.mul(tiles, tile), begin = b.mul(part, extent);
+  return {begin, b.min(b.add(begin, extent), depth)};
+}
+
 /// Σ_k in ascending order, one depth tile after another.
 Value Product::sumOverDepth() {
   auto step = [&](Value base, Value acc) {
@@ -150,14 +173,10 @@ Value Product::sumOverDepth() {
                    b.dot(left, right, acc, s.transposeA, s.transposeB));
   };
   Value zero = b.zeros({m.tile, n.tile});
-  if (k.size == k.tile)
+  if (k.size == k.tile && s.splits == 1)
     return step(b.idx(0), zero);
-  Value depth = ShapedType::isDynamic(k.size)
-                    ? b.dim(b.view(0), s.transposeA ? 0 : 1)
-                    : b.idx(k.size);
-  if (k.isRagged())
-    k.limit = depth;
-  return b.loop(b.idx(0), depth, k.tile, {zero},
+  auto [begin, end] = depthRange();
+  return b.loop(begin, end, k.tile, {zero},
                 [&](Value base, ValueRange carried) {
                   return KernelBuilder::Values{step(base, carried.front())};
                 })[0];
@@ -165,6 +184,8 @@ Value Product::sumOverDepth() {
 
 void Product::placeRows() {
   Value tile = b.idx(m.tile);
+  if (s.splits > 1)
+    part = b.id(0);
   if (s.grouped) {
     Segment segment = b.segment(b.view(2), b.id(0));
     group = segment.slot;
@@ -172,15 +193,18 @@ void Product::placeRows() {
     m.limit = segment.end;
     return;
   }
-  m.base = b.mul(b.id(0), tile);
+  m.base = b.mul(b.id(part ? 1 : 0), tile);
   if (m.isRagged())
-    m.limit = ShapedType::isDynamic(m.size) ? b.dim(b.view(b.numViews() - 1), 0)
-                                            : b.idx(m.size);
+    m.limit = ShapedType::isDynamic(m.size)
+                  ? b.dim(b.view(b.numViews() - 1), part ? 1 : 0)
+                  : b.idx(m.size);
 }
 
 void Product::emitTile() {
   Value sum = sumOverDepth(), c = b.view(b.numViews() - 1);
   SmallVector<Value> limits = limitsOf(m, n);
+  if (part)
+    return b.store(sum, c, {part, m.base, n.base}, {1, 2}, limits);
   if (s.accumulate)
     b.accumulate(sum, c, {m.base, n.base}, {0, 1}, limits);
   else
@@ -189,7 +213,7 @@ void Product::emitTile() {
 
 ProgramOp Product::emit() {
   placeRows();
-  n.base = b.mul(b.id(s.grouped ? 2 : 1), b.idx(n.tile));
+  n.base = b.mul(b.id(s.grouped || part ? 2 : 1), b.idx(n.tile));
   if (n.isRagged())
     n.limit = b.idx(n.size);
   if (!ShapedType::isDynamic(m.size) || s.tailRows == 0 ||
@@ -221,4 +245,79 @@ ProgramOp Product::emit() {
 ProgramOp hybrid::tile::buildProduct(OpBuilder &builder, Location loc,
                                      const ProductShape &shape) {
   return Product(builder, loc, shape).emit();
+}
+
+ProgramOp hybrid::tile::buildProductSum(OpBuilder &builder, Location loc,
+                                        const ProductShape &s) {
+  MLIRContext *context = builder.getContext();
+  AffineExpr tokens = Symbols(context).tokens;
+  Axis m(s.rows, s.rowTile), n(s.columns, s.columnTile);
+  AffineExpr dynamicSize = s.dynamicSize ? s.dynamicSize : tokens;
+  Order order[] = {Order::parallel, Order::parallel};
+  KernelBuilder b(builder, loc, "product_sum",
+                  {m.tiles(dynamicSize), n.tiles(dynamicSize)}, order,
+                  {KernelBuilder::viewType(
+                       context, {ShapedType::kDynamic, s.rows, s.columns}),
+                   KernelBuilder::viewType(context, {s.rows, s.columns})});
+  Value parts = b.view(0), c = b.view(1);
+  Value row = b.mul(b.id(0), b.idx(m.tile)),
+        column = b.mul(b.id(1), b.idx(n.tile));
+  // The second limit needs the first, which ends a full tile at its end.
+  SmallVector<Value> limits;
+  if (m.isRagged() || n.isRagged())
+    limits.push_back(ShapedType::isDynamic(m.size) ? b.dim(c, 0)
+                     : m.isRagged()                ? b.idx(m.size)
+                                                   : b.add(row, b.idx(m.tile)));
+  if (n.isRagged())
+    limits.push_back(b.idx(n.size));
+  Value sum =
+      b.loop(b.idx(0), b.idx(s.splits), 1, {b.zeros({m.tile, n.tile})},
+             [&](Value part, ValueRange carried) {
+               Value one = b.load(parts, {part, row, column}, {1, 2},
+                                  {m.tile, n.tile}, limits);
+               return KernelBuilder::Values{b.add(carried.front(), one)};
+             })[0];
+  if (s.accumulate)
+    b.accumulate(sum, c, {row, column}, {0, 1}, limits);
+  else
+    b.store(sum, c, {row, column}, {0, 1}, limits);
+  return b.finish();
+}
+
+ProgramOp hybrid::tile::buildRowProduct(OpBuilder &builder, Location loc,
+                                        const ProductShape &s) {
+  MLIRContext *context = builder.getContext();
+  AffineExpr rows = s.dynamicSize ? s.dynamicSize : Symbols(context).tokens;
+  Axis n(s.columns, s.columnTile), k(s.depth, s.depthTile);
+  Order order[] = {Order::parallel, Order::parallel};
+  // Rows are the inner dim: points that read the same columns run together.
+  KernelBuilder b(builder, loc, "row_product", {n.tiles(rows), rows}, order,
+                  {KernelBuilder::viewType(context, {s.rows, s.depth}),
+                   KernelBuilder::viewType(context, {s.columns, s.depth}),
+                   KernelBuilder::viewType(context, {s.rows, s.columns})});
+  Value row = b.id(1), column = b.mul(b.id(0), b.idx(n.tile));
+  Value columnEnd =
+      n.isRagged() ? b.idx(s.columns) : b.add(column, b.idx(n.tile));
+  int64_t tile[] = {n.tile, k.tile};
+  Value sums = b.loop(
+      b.idx(0), b.idx(s.depth), k.tile, {b.zeros(tile)},
+      [&](Value at, ValueRange carried) {
+        SmallVector<Value> limitsA, limitsB;
+        if (k.isRagged())
+          limitsA = {b.add(row, b.idx(1)), b.idx(s.depth)};
+        if (n.isRagged() || k.isRagged())
+          limitsB.push_back(columnEnd);
+        if (k.isRagged())
+          limitsB.push_back(b.idx(s.depth));
+        Value left = b.load(b.view(0), {row, at}, {0, 1}, {1, k.tile}, limitsA);
+        Value right = b.load(b.view(1), {column, at}, {0, 1}, tile, limitsB);
+        return KernelBuilder::Values{
+            b.add(carried.front(), b.mul(right, b.broadcast(left, tile)))};
+      })[0];
+  SmallVector<Value> limits;
+  if (n.isRagged())
+    limits = {b.add(row, b.idx(1)), columnEnd};
+  b.store(b.reshape(b.sum(sums, 1), {1, n.tile}), b.view(2), {row, column},
+          {0, 1}, limits);
+  return b.finish();
 }

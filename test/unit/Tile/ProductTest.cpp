@@ -16,7 +16,9 @@ namespace {
 class ProductTest : public ProgramTest {
 protected:
   /// `stream` is the number of rows that kDynamic stands for.
-  void check(const ProductShape &s, int64_t stream) {
+  void check(const ProductShape &s, int64_t stream,
+             ProgramOp (*build)(OpBuilder &, Location,
+                                const ProductShape &) = buildProduct) {
     auto sizeOf = [&](int64_t size) {
       return ShapedType::isDynamic(size) ? stream : size;
     };
@@ -37,8 +39,15 @@ protected:
       }
     }
     OpBuilder at = builder();
-    run(buildProduct(at, at.getUnknownLoc(), s), {&a, &b, &c},
-        {stream, 1, stream, 0, 0, 0});
+    Location loc = at.getUnknownLoc();
+    int64_t call[] = {stream, 1, stream, 0, 0, 0};
+    if (s.splits == 1) {
+      run(build(at, loc, s), {&a, &b, &c}, call);
+    } else {
+      HostBuffer parts({s.splits, rows, s.columns}, kNaN);
+      run(buildProduct(at, loc, s), {&a, &b, &parts}, call);
+      run(buildProductSum(at, loc, s), {&parts, &c}, call);
+    }
     EXPECT_LT(distance(c, expected), 1e-11);
   }
 };
@@ -63,11 +72,38 @@ TEST_F(ProductTest, GradientOfWeightsIsAddedTo) {
     check({24, 40, kStream, true, false, true}, stream);
 }
 
+// Parts of the depth without a tile of it are zero.
+TEST_F(ProductTest, SplitDepth) {
+  ProductShape s{24, 40, kStream, true, false, true};
+  s.rowTile = s.columnTile = 16;
+  s.depthTile = 8;
+  s.splits = 3;
+  for (int64_t stream : {0, 5, 16, 24, 67})
+    check(s, stream);
+  s.accumulate = false;
+  s.transposeA = false;
+  s.transposeB = true;
+  s.rows = kStream;
+  s.depth = 64;
+  check(s, 19);
+}
+
 TEST_F(ProductTest, FewRows) {
   ProductShape s{kStream, 20, 32, false, true};
   s.rowTile = 8;
   for (int64_t stream : {1, 8, 11})
     check(s, stream);
+}
+
+TEST_F(ProductTest, RowsThatReadTheMatrix) {
+  for (auto [columns, depth] :
+       {std::pair<int64_t, int64_t>{8, 32}, {10, 40}, {8, 40}, {10, 32}}) {
+    ProductShape s{kStream, columns, depth, false, true};
+    s.columnTile = 4;
+    s.depthTile = 16;
+    for (int64_t stream : {0, 1, 3})
+      check(s, stream, buildRowProduct);
+  }
 }
 
 // Blocks of one row have no limit of rows, with columns and depth that are cut

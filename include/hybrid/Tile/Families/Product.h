@@ -29,6 +29,9 @@ struct ProductShape {
   /// `rowTile` rows. With few rows it is used where it lies, which is what a
   /// step of decoding wants.
   int64_t rowTile = 128, columnTile = 128, depthTile = 128;
+  /// Ranges that the depth is cut into; c is then [splits, rows, columns], for
+  /// `buildProductSum`. For products of few tiles and great depth.
+  int64_t splits = 1;
   /// Rows of the pieces that what is left of a stream is taken in; 0 computes
   /// the last tile whole.
   int64_t tailRows = 16;
@@ -39,6 +42,18 @@ struct ProductShape {
 /// that a short stream costs little. The sum over k is in ascending order.
 ProgramOp buildProduct(mlir::OpBuilder &builder, mlir::Location loc,
                        const ProductShape &shape);
+
+/// The sum over the parts of a product whose depth was split, in ascending
+/// order. Views: parts [splits, rows, columns], c.
+ProgramOp buildProductSum(mlir::OpBuilder &builder, mlir::Location loc,
+                          const ProductShape &shape);
+
+/// The product with b transposed for a few rows, each read against the whole
+/// matrix: one point per row and block of columns, sums of every column in as
+/// many places as the tile is deep, added up at the end. No matrix unit, whose
+/// sums would wait for one another; what costs is reading b. Views: a, b, c.
+ProgramOp buildRowProduct(mlir::OpBuilder &builder, mlir::Location loc,
+                          const ProductShape &shape);
 
 } // namespace hybrid::tile
 
