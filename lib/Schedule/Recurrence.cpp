@@ -54,70 +54,183 @@ static Value restoreState(OpBuilder &builder, Location loc, Value state,
              : ReshapeOp::create(builder, loc, type, state).getResult();
 }
 
+namespace {
+/// The launches that one recurrence chooses from. Each gives the output and,
+/// with a state, the state after.
+class RecurrenceSchedule {
+public:
+  RecurrenceSchedule(Scheduler &scheduler, RecurrenceOp op)
+      : scheduler(scheduler), target(scheduler.target), op(op),
+        loc(op.getLoc()), shape(shapeOf(op)) {
+    shape.chunk = target.chunk(shape, /*isAdjoint=*/false);
+    shape.valueTile = target.valueTile(shape, target.valueColumns);
+  }
+  LogicalResult verify() {
+    return shape.verify([&] { return op.emitOpError(); });
+  }
+
+  /// Of segments of any length, and of short ones.
+  SmallVector<Value> whole(OpBuilder &builder);
+  SmallVector<Value> step(OpBuilder &builder);
+  std::string explain() const;
+
+private:
+  using Build = tile::ProgramOp (*)(OpBuilder &, Location,
+                                    const tile::RecurrenceShape &);
+  tile::ProgramOp program(StringRef variant, Build build,
+                          const tile::RecurrenceShape &made) {
+    return scheduler.programs.get(op, variant,
+                                  [&](OpBuilder &programs, ModuleOp) {
+                                    return build(programs, loc, made);
+                                  });
+  }
+  /// Without the state.
+  SmallVector<Value> operands();
+  SmallVector<Value> results(OpBuilder &builder, Value output, Value state);
+  SmallVector<Value> launch(OpBuilder &builder, tile::ProgramOp program);
+  SmallVector<Value> inParts(OpBuilder &builder);
+  /// Calls of at most this many segments leave half of the processors idle or
+  /// more. A delta rule's map of a part is a matrix: to make it costs as much
+  /// again as its state, so there must be more to gain than is here.
+  int64_t fewSegments() const {
+    if (target.splitTokens == 0 || shape.isDelta() || shape.window)
+      return 0;
+    int64_t points = shape.heads * (shape.valueDim / shape.valueWidth());
+    return target.processors / (2 * points);
+  }
+
+  Scheduler &scheduler;
+  const TargetTraits &target;
+  RecurrenceOp op;
+  Location loc;
+  tile::RecurrenceShape shape;
+};
+} // namespace
+
+SmallVector<Value> RecurrenceSchedule::operands() {
+  SmallVector<Value> values{op.getQ(), op.getK(), op.getV(), op.getSegments()};
+  for (Value optional : {op.getDecay(), op.getBeta()})
+    if (optional)
+      values.push_back(optional);
+  return values;
+}
+
+SmallVector<Value> RecurrenceSchedule::results(OpBuilder &builder, Value output,
+                                               Value state) {
+  SmallVector<Value> values{output};
+  if (op.getInitial())
+    values.push_back(
+        restoreState(builder, loc, state, op.getFinal().getType()));
+  return values;
+}
+
+SmallVector<Value> RecurrenceSchedule::launch(OpBuilder &builder,
+                                              tile::ProgramOp program) {
+  SmallVector<Value> inputs = operands();
+  SmallVector<Type> outputs{op.getO().getType()};
+  SmallVector<int64_t> ties;
+  if (op.getInitial()) {
+    ties = {1, static_cast<int64_t>(inputs.size())};
+    inputs.push_back(flattenState(builder, loc, op.getInitial()));
+    outputs.push_back(inputs.back().getType());
+  }
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, loc, program, inputs, outputs, ties);
+  return results(builder, dispatch->getResult(0),
+                 op.getInitial() ? dispatch->getResult(1) : Value());
+}
+
+/// Summaries of all parts, the states before them, then all outputs at once.
+SmallVector<Value> RecurrenceSchedule::inParts(OpBuilder &builder) {
+  AffineMap rows = tile::recurrencePartRows(op.getContext(), shape);
+  Type states =
+      workspaceType(rows, {shape.heads, shape.keyDim, shape.valueDim});
+  Type summaries[] = {workspaceType(rows, tile::recurrencePartMap(shape)),
+                      states};
+  DispatchOp summary = scheduler.dispatch(
+      builder, loc, program("summary", tile::buildRecurrenceSummary, shape),
+      operands(), summaries);
+  SmallVector<Value> combined{op.getSegments(), summary->getResult(0),
+                              summary->getResult(1)};
+  SmallVector<Type> types{states};
+  SmallVector<int64_t> ties;
+  if (op.getInitial()) {
+    ties = {1, static_cast<int64_t>(combined.size())};
+    combined.push_back(flattenState(builder, loc, op.getInitial()));
+    types.push_back(combined.back().getType());
+  }
+  DispatchOp combine = scheduler.dispatch(
+      builder, loc, program("combine", tile::buildRecurrenceCombine, shape),
+      combined, types, ties);
+  SmallVector<Value> inputs = operands();
+  inputs.push_back(combine->getResult(0));
+  DispatchOp apply = scheduler.dispatch(
+      builder, loc, program("apply", tile::buildRecurrenceApply, shape), inputs,
+      op.getO().getType());
+  return results(builder, apply->getResult(0),
+                 op.getInitial() ? combine->getResult(1) : Value());
+}
+
+SmallVector<Value> RecurrenceSchedule::whole(OpBuilder &builder) {
+  auto chunked = [&](OpBuilder &inner) {
+    return launch(inner,
+                  program("chunked", tile::buildRecurrenceForward, shape));
+  };
+  if (fewSegments() == 0)
+    return chunked(builder);
+  auto symbol = [&](CallSymbol name) {
+    return getSymbolExpr(name, op.getContext());
+  };
+  auto either = [&](OpBuilder &inner, AffineExpr guard,
+                    Scheduler::Algorithm guarded) {
+    return llvm::to_vector_of<Value>(scheduler.either(
+        inner, loc, op->getResultTypes(), guard, guarded, chunked));
+  };
+  return either(builder, symbol(CallSymbol::longest) - target.splitTokens,
+                [&](OpBuilder &inner) {
+                  return either(
+                      inner, fewSegments() - symbol(CallSymbol::segments),
+                      [&](OpBuilder &innermost) { return inParts(innermost); });
+                });
+}
+
+SmallVector<Value> RecurrenceSchedule::step(OpBuilder &builder) {
+  tile::RecurrenceShape narrow = shape;
+  narrow.valueTile = target.valueTile(shape, target.stepValueColumns);
+  return launch(builder, program("step", tile::buildRecurrenceStep, narrow));
+}
+
+std::string RecurrenceSchedule::explain() const {
+  std::string text = "chunks of " + std::to_string(shape.chunkSize());
+  if (fewSegments() == 0)
+    return text;
+  return text + ", up to " + std::to_string(fewSegments()) + " segments of " +
+         std::to_string(target.splitTokens) + " tokens or more in parts of " +
+         std::to_string(shape.part);
+}
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceOp op) {
-  const int64_t longestStep = scheduler.target.longestStep;
-  tile::RecurrenceShape shape = shapeOf(op);
-  const TargetTraits &target = scheduler.target;
-  shape.chunk = target.chunk(shape, /*isAdjoint=*/false);
-  shape.valueTile = target.valueTile(shape, target.valueColumns);
-  if (failed(shape.verify([&] { return op.emitOpError(); })))
+  RecurrenceSchedule schedule(scheduler, op);
+  if (failed(schedule.verify()))
     return failure();
-  Location loc = op.getLoc();
-
-  auto launch = [&](OpBuilder &builder, tile::ProgramOp program) {
-    SmallVector<Value> inputs{op.getQ(), op.getK(), op.getV(),
-                              op.getSegments()};
-    for (Value optional : {op.getDecay(), op.getBeta()})
-      if (optional)
-        inputs.push_back(optional);
-    SmallVector<Type> outputs{op.getO().getType()};
-    SmallVector<int64_t> ties;
-    if (op.getInitial()) {
-      ties = {1, static_cast<int64_t>(inputs.size())};
-      inputs.push_back(flattenState(builder, loc, op.getInitial()));
-      outputs.push_back(inputs.back().getType());
-    }
-    DispatchOp dispatch =
-        scheduler.dispatch(builder, loc, program, inputs, outputs, ties);
-    SmallVector<Value> values{dispatch->getResult(0)};
-    if (op.getInitial())
-      values.push_back(restoreState(builder, loc, dispatch->getResult(1),
-                                    op.getFinal().getType()));
-    return values;
-  };
-  auto chunked = [&](OpBuilder &builder) {
-    tile::ProgramOp program = scheduler.programs.get(
-        op, "chunked", [&](OpBuilder &programs, ModuleOp) {
-          return tile::buildRecurrenceForward(programs, loc, shape);
-        });
-    return launch(builder, program);
-  };
-  auto step = [&](OpBuilder &builder) {
-    tile::ProgramOp program =
-        scheduler.programs.get(op, "step", [&](OpBuilder &programs, ModuleOp) {
-          tile::RecurrenceShape narrow = shape;
-          narrow.valueTile = target.valueTile(shape, target.stepValueColumns);
-          return tile::buildRecurrenceStep(programs, loc, narrow);
-        });
-    return launch(builder, program);
-  };
-
   OpBuilder builder(op);
-  std::string chunkText = "chunks of " + std::to_string(shape.chunkSize());
   if (!op.getInitial()) {
-    scheduler.chose(op, "HYB-S201", chunkText, "no state: whole sequences");
-    op->replaceAllUsesWith(chunked(builder));
+    scheduler.chose(op, "HYB-S201", schedule.explain(),
+                    "no state: whole sequences");
+    op->replaceAllUsesWith(schedule.whole(builder));
     op.erase();
     return success();
   }
+  const int64_t longestStep = scheduler.target.longestStep;
   scheduler.chose(op, "HYB-S202",
                   "token by token up to " + Twine(longestStep) +
-                      " rows per segment, else " + chunkText,
+                      " rows per segment, else " + schedule.explain(),
                   "with a state, calls are prefill or decode");
   AffineExpr longest = getSymbolExpr(CallSymbol::longest, op.getContext());
-  op->replaceAllUsesWith(scheduler.either(builder, loc, op->getResultTypes(),
-                                          longestStep - longest, step,
-                                          chunked));
+  op->replaceAllUsesWith(scheduler.either(
+      builder, op.getLoc(), op->getResultTypes(), longestStep - longest,
+      [&](OpBuilder &inner) { return schedule.step(inner); },
+      [&](OpBuilder &inner) { return schedule.whole(inner); }));
   op.erase();
   return success();
 }

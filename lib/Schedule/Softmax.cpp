@@ -146,7 +146,10 @@ CachedSchedule::CachedSchedule(Scheduler &scheduler, AttentionCachedOp op)
     : scheduler(scheduler), target(scheduler.target), op(op),
       whole(shapeOf(op, target)), step(whole) {
   step.queryTile = target.stepQueries;
-  step.keyTile = target.stepKeyTile(std::max(step.dim, step.valueDim));
+  const int64_t dim = std::max(step.dim, step.valueDim);
+  for (tile::SoftmaxShape *shape : {&whole, &step})
+    shape->keyTile = target.cachedKeyTile(dim, shape->anyWindow(),
+                                          /*isStep=*/shape == &step);
   step.splits = target.splits;
 }
 

@@ -52,6 +52,9 @@ struct TargetTraits {
   /// Elements of the widest tile of keys forward: key tiles are shorter where
   /// heads are wider.
   int64_t keyElements;
+  /// The same over a cache where heads have windows, whose masks take
+  /// registers.
+  int64_t windowedKeyElements;
   /// Whether a few processors work through the ordered points of a task: then
   /// nothing is computed twice to have more of them at once.
   bool takesTurns;
@@ -78,6 +81,9 @@ struct TargetTraits {
   int64_t valueColumns, backwardValueColumns, stepValueColumns;
   /// Elements of the widest tile of a state.
   int64_t stateElements;
+  /// Segments of at least this many tokens are split over points where whole
+  /// ones would leave half of the processors idle; 0: never.
+  int64_t splitTokens;
   /// Segments of at most this many tokens go token by token: a chunk's matrix
   /// products would be mostly padding.
   int64_t longestStep;
@@ -103,8 +109,11 @@ struct TargetTraits {
   int64_t forwardKeyTile(int64_t dim) const {
     return rowsWithin(keyElements, dim, keyTile);
   }
-  int64_t stepKeyTile(int64_t dim) const {
-    return rowsWithin(keyElements, dim, stepKeys);
+  /// Over a cache: in steps, and in longer calls.
+  int64_t cachedKeyTile(int64_t dim, bool anyWindow, bool isStep) const {
+    return rowsWithin(anyWindow ? std::min(keyElements, windowedKeyElements)
+                                : keyElements,
+                      dim, isStep ? stepKeys : keyTile);
   }
   int64_t backwardKeyTile(int64_t dim) const {
     return rowsWithin(backwardElements, dim, keyTile);

@@ -53,17 +53,37 @@ static Part partOf(Kernel &k, Value index, Value number) {
   return part;
 }
 
-static Grid partGrid(MLIRContext *context, const RecurrenceShape &shape) {
+static bool hasColumns(const RecurrenceShape &shape) {
+  return shape.valueWidth() != shape.valueDim;
+}
+
+/// Segments, heads, and parts where `withParts`; then blocks of value columns,
+/// unless there is one.
+static Grid gridOf(MLIRContext *context, const RecurrenceShape &shape,
+                   bool withParts) {
   Symbols symbols(context);
-  return {{symbols.segments, getAffineConstantExpr(shape.heads, context),
-           symbols.longest.ceilDiv(shape.part)},
-          {Order::parallel, Order::parallel, Order::parallel}};
+  Grid grid;
+  grid.sizes = {symbols.segments, getAffineConstantExpr(shape.heads, context)};
+  if (withParts)
+    grid.sizes.push_back(symbols.longest.ceilDiv(shape.part));
+  if (hasColumns(shape))
+    grid.sizes.push_back(
+        getAffineConstantExpr(shape.valueDim / shape.valueWidth(), context));
+  grid.order.assign(grid.sizes.size(), Order::parallel);
+  return grid;
+}
+
+/// Where this point's block of value columns begins.
+static Value columnsOf(Emitter &e, const RecurrenceShape &shape, unsigned dim,
+                       Value zero) {
+  return hasColumns(shape) ? e.mul(e.id(dim), e.idx(shape.valueWidth())) : zero;
 }
 
 static void bindHead(Kernel &k) {
   k.head = k.e.id(1);
   k.kvHead =
       k.shape.group() == 1 ? k.head : k.e.div(k.head, k.e.idx(k.shape.group()));
+  k.firstColumn = columnsOf(k.e, k.shape, 3, k.zero);
 }
 
 //===----------------------------------------------------------------------===//
@@ -111,27 +131,34 @@ ProgramOp hybrid::tile::buildRecurrenceSummary(OpBuilder &builder, Location loc,
   arguments.operands(shape);
   arguments.buffer(recurrencePartMap(shape));
   arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
-  Kernel k(builder, loc, "recurrence_summary", partGrid(context, shape),
-           arguments, shape);
+  Kernel k(builder, loc, "recurrence_summary",
+           gridOf(context, shape, /*withParts=*/true), arguments, shape);
   Emitter &e = k.e;
   Value maps = k.next(), increments = k.next();
   bindHead(k);
   Part part = partOf(k, e.id(0), e.id(2));
 
-  Value none = e.zeros({shape.keyDim, shape.valueDim});
+  Value none = e.zeros({shape.keyDim, shape.valueWidth()});
   Value increment = walkChunks(k, part.from, part.to, none, /*output=*/Value());
-  e.store(increment, increments, {part.row, k.head, k.zero, k.zero}, {2, 3},
-          part.limit);
+  e.store(increment, increments, {part.row, k.head, k.zero, k.firstColumn},
+          {2, 3}, part.limit);
   e.scope = "map";
-  if (shape.isDelta()) {
-    e.store(deltaMap(k, part), maps, {part.row, k.head, k.zero, k.zero}, {2, 3},
-            part.limit);
-  } else {
+  auto storeMap = [&] {
+    if (shape.isDelta()) {
+      e.store(deltaMap(k, part), maps, {part.row, k.head, k.zero, k.zero},
+              {2, 3}, part.limit);
+      return;
+    }
     Value isThere = e.lt(part.from, part.to);
     Value end = e.select(isThere, e.add(part.row, e.idx(1)), part.row);
     e.store(additiveMap(k, part), maps, {part.row, k.head, k.zero}, {0, 2},
             end);
-  }
+  };
+  // The map is the same for all columns.
+  if (hasColumns(shape))
+    e.when(e.eq(e.id(3), k.zero), storeMap);
+  else
+    storeMap();
   return k.finish();
 }
 
@@ -151,29 +178,29 @@ ProgramOp hybrid::tile::buildRecurrenceCombine(OpBuilder &builder, Location loc,
     arguments.buffer(state);
   arguments.buffer(state);
 
-  Emitter e(
-      builder, loc, "recurrence_combine",
-      {Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},
-      {Order::parallel, Order::parallel}, arguments.types());
+  Grid grid = gridOf(context, shape, /*withParts=*/false);
+  Emitter e(builder, loc, "recurrence_combine", grid.sizes, grid.order,
+            arguments.types());
   Value maps = e.view(2), increments = e.view(3);
   Value stateView = shape.hasState ? e.view(4) : Value();
   Value states = e.view(shape.hasState ? 5 : 4);
   Value index = e.id(0), head = e.id(1), zero = e.idx(0);
+  Value column = columnsOf(e, shape, 2, zero);
   Segment segment = e.segment(e.view(0), index);
   Value first = firstPart(e, shape, segment, index);
   Value count = e.ceilDiv(e.sub(segment.end, segment.begin), e.idx(shape.part));
 
-  SmallVector<int64_t> tile = {shape.keyDim, shape.valueDim};
+  SmallVector<int64_t> tile = {shape.keyDim, shape.valueWidth()};
   Value before =
       shape.hasState
-          ? e.load(stateView, {segment.slot, head, zero, zero}, {2, 3}, tile)
+          ? e.load(stateView, {segment.slot, head, zero, column}, {2, 3}, tile)
           : e.zeros(tile);
   auto body = [&](Value number, ValueRange carried) -> KernelBuilder::Values {
     Value row = e.add(first, number);
-    e.store(carried[0], states, {row, head, zero, zero}, {2, 3});
+    e.store(carried[0], states, {row, head, zero, column}, {2, 3});
     Value increment =
         e.named("load_increment",
-                e.load(increments, {row, head, zero, zero}, {2, 3}, tile));
+                e.load(increments, {row, head, zero, column}, {2, 3}, tile));
     if (shape.isDelta()) {
       Value map =
           e.named("load_map", e.load(maps, {row, head, zero, zero}, {2, 3},
@@ -188,7 +215,7 @@ ProgramOp hybrid::tile::buildRecurrenceCombine(OpBuilder &builder, Location loc,
   };
   Value after = e.loop(zero, count, 1, before, body)[0];
   if (shape.hasState)
-    e.store(after, stateView, {segment.slot, head, zero, zero}, {2, 3});
+    e.store(after, stateView, {segment.slot, head, zero, column}, {2, 3});
   return e.finish();
 }
 
@@ -203,14 +230,15 @@ ProgramOp hybrid::tile::buildRecurrenceApply(OpBuilder &builder, Location loc,
   arguments.operands(shape);
   arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
   arguments.activation({shape.heads, shape.valueDim});
-  Kernel k(builder, loc, "recurrence_apply", partGrid(context, shape),
-           arguments, shape);
+  Kernel k(builder, loc, "recurrence_apply",
+           gridOf(context, shape, /*withParts=*/true), arguments, shape);
   Value states = k.next(), output = k.next();
   bindHead(k);
   Part part = partOf(k, k.e.id(0), k.e.id(2));
   Value state = k.e.named(
-      "load_state", k.e.load(states, {part.row, k.head, k.zero, k.zero}, {2, 3},
-                             {shape.keyDim, shape.valueDim}, part.limit));
+      "load_state",
+      k.e.load(states, {part.row, k.head, k.zero, k.firstColumn}, {2, 3},
+               {shape.keyDim, shape.valueWidth()}, part.limit));
   walkChunks(k, part.from, part.to, state, output);
   return k.finish();
 }

@@ -234,16 +234,20 @@ TEST(RecurrenceWindow, GoldenValues) {
 //===----------------------------------------------------------------------===//
 
 TEST_P(RecurrenceState, SummaryCombineApplyIsOneWalk) {
-  RecurrenceShape s = shape();
-  s.chunk = 16;
-  s.part = 32;
-  s.heads = 2;
-  s.hasState = true;
-  Call call(s, {{97, 2}, {0, 0}, {32, 3}, {5, 1}}, 4);
-  fill(call, {GateKind::Mixed, {}, 3});
-  HostBuffer finalState = call.state;
-  HostBuffer expected = define(call, &finalState);
-  HostBuffer output = runSplit(call);
-  EXPECT_LE(difference(output, expected, call), kExact);
-  EXPECT_LE(difference(call.state, finalState), kExact);
+  for (int64_t valueTile : {0, 8}) {
+    RecurrenceShape s = shape();
+    s.valueDim = 16;
+    s.valueTile = valueTile;
+    s.chunk = 16;
+    s.part = 32;
+    s.heads = 2;
+    s.hasState = true;
+    Call call(s, {{97, 2}, {0, 0}, {32, 3}, {5, 1}}, 4);
+    fill(call, {GateKind::Mixed, {}, 3});
+    HostBuffer finalState = call.state;
+    HostBuffer expected = define(call, &finalState);
+    HostBuffer output = runSplit(call);
+    EXPECT_LE(difference(output, expected, call), kExact);
+    EXPECT_LE(difference(call.state, finalState), kExact);
+  }
 }
