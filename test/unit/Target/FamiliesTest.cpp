@@ -309,3 +309,44 @@ TEST_F(ProductKernelTest, OneRow) {
     check(s, 3);
   }
 }
+
+TEST_F(ProductKernelTest, RowsThatReadTheMatrix) {
+  for (auto [columns, depth] :
+       {std::pair<int64_t, int64_t>{64, 512}, {70, 600}}) {
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    ProductShape s{kStream, columns, depth, false, true};
+    s.columnTile = 8;
+    s.depthTile = 256;
+    HostBuffer a = random({3, depth}), b = random({columns, depth}),
+               c({3, columns}, kNaN);
+    OpBuilder at = builder();
+    compare(buildRowProduct(at, at.getUnknownLoc(), s), {&a, &b, &c},
+            {3, 1, 3, 0, 0, 0});
+  }
+}
+
+TEST_F(ProductKernelTest, SplitDepth) {
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  ProductShape s{72, 136, kStream, true, false, true};
+  s.rowTile = s.columnTile = 64;
+  s.depthTile = 32;
+  s.splits = 3;
+  // The last part has no depth left.
+  HostBuffer a = random({61, 72}), b = random({61, 136}),
+             parts({3, 72, 136}, kNaN);
+  OpBuilder at = builder();
+  compare(buildProduct(at, at.getUnknownLoc(), s), {&a, &b, &parts},
+          {61, 1, 61, 0, 0, 0});
+}
+
+TEST_F(ProductKernelTest, SumOfParts) {
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  ProductShape s{72, 136, kStream, true, false, true};
+  s.rowTile = 16;
+  s.columnTile = 128;
+  s.splits = 3;
+  HostBuffer parts = random({3, 72, 136}), c = random({72, 136});
+  OpBuilder at = builder();
+  compare(buildProductSum(at, at.getUnknownLoc(), s), {&parts, &c},
+          {61, 1, 61, 0, 0, 0});
+}
