@@ -54,7 +54,9 @@
  * Tokens. A call takes a packed stream: the tokens of all its segments one
  * after the other, without padding. A segment names the slot it continues.
  * Empty segments are legal. The tokens of a sequence may be given in any
- * pieces: the results are those of one call up to rounding.
+ * pieces: the results are those of one call up to rounding. Rotary positions
+ * with dynamic NTK are the exception beyond the trained length: the base is that
+ * of the slot's length at the end of the piece, and keys keep theirs.
  *
  * Errors. Every function that can fail returns a status and, where `error` is
  * not NULL, fills in a message. On failure outputs are not written, and a state
@@ -347,7 +349,8 @@ HYB_API hyb_status hyb_state_reset(hyb_state *state, int64_t slot,
 HYB_API hyb_status hyb_state_fork(hyb_state *state, int64_t from, int64_t to,
                                   hyb_error *error);
 /* Takes back the last `tokens` tokens. At most `rollback_depth` can be taken
- * back; tokens before it need a snapshot. Tokens between the last remembered
+ * back, counted from the largest length that the slot has had; tokens before
+ * that need a snapshot. Tokens between the last remembered
  * point and the target are computed again, which is why this runs in a
  * context. The slot is empty after a failure while running. */
 HYB_API hyb_status hyb_state_rollback(hyb_context *context, hyb_state *state,
@@ -396,8 +399,8 @@ typedef enum hyb_logits {
 
 /* Appends the batch's tokens to their slots. `*logits` belongs to the context
  * and is valid until its next call; the row of an empty segment is 0. A call
- * that runs out of memory half-way through segments longer than the chunk has
- * appended the chunks that hyb_state_length then counts. */
+ * that fails half-way through segments longer than the chunk has appended the
+ * chunks that hyb_state_length then counts. */
 HYB_API hyb_status hyb_extend(hyb_context *context, hyb_state *state,
                               const hyb_batch *batch, hyb_logits which,
                               const float **logits, hyb_error *error);

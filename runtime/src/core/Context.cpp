@@ -231,6 +231,24 @@ Status Context::runExtend(State &state,
   return runner->finish();
 }
 
+/// Runs one round and moves the state. One that ends at a number that is not
+/// finite leaves it where it was.
+Status Context::runRound(State &state, const std::vector<SegmentRows> &segments,
+                         int64_t tokens, const PlanEntry &entry,
+                         bool download) {
+  HYB_TRY(state.remember(segments));
+  std::vector<DeviceMemory> kept;
+  if (checksFinite) {
+    HYB_ASSIGN(kept, state.keep(segments));
+  }
+  Status status = runExtend(state, segments, tokens, entry, download);
+  if (status.code() == HYB_NOT_FINITE)
+    HYB_TRY(state.putBack(segments, kept));
+  HYB_TRY(status);
+  state.advance(segments, inputs.hostAt<int32_t>(places.offset[Ids]));
+  return Status();
+}
+
 namespace {
 
 /// Of every segment that is not finished after `done` of its tokens, at most a
@@ -301,10 +319,8 @@ Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
       ids = std::copy_n(
           batch.ids + starts[static_cast<size_t>(round.origins[k])] + done,
           round.segments[k].length, ids);
-    HYB_TRY(state.remember(round.segments));
-    HYB_TRY(runExtend(state, round.segments, round.tokens, *entry,
-                      /*download=*/!target.device));
-    state.advance(round.segments, inputs.hostAt<int32_t>(places.offset[Ids]));
+    HYB_TRY(runRound(state, round.segments, round.tokens, *entry,
+                     /*download=*/!target.device));
     int64_t row = 0;
     for (size_t k = 0; k < round.segments.size(); ++k) {
       int64_t origin = round.origins[k];

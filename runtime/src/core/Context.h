@@ -102,6 +102,8 @@ private:
                   LogitsTarget target);
   Status runExtend(State &state, const std::vector<SegmentRows> &segments,
                    int64_t tokens, const PlanEntry &entry, bool download);
+  Status runRound(State &state, const std::vector<SegmentRows> &segments,
+                  int64_t tokens, const PlanEntry &entry, bool download);
   Status runWholeSequences(const hyb_batch &batch, const char *entryName,
                            void *gradients, const float **losses);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);

@@ -222,10 +222,33 @@ void State::advance(const std::vector<SegmentRows> &segments,
   for (const SegmentRows &segment : segments) {
     Slot &slot = at(segment.slot);
     slot.length += segment.length;
+    slot.reach = std::max(slot.reach, slot.length);
     if (shape.symbols[Symbols::Depth] > 0)
       slot.history.insert(slot.history.end(), ids, ids + segment.length);
     ids += segment.length;
   }
+}
+
+Result<std::vector<DeviceMemory>>
+State::keep(const std::vector<SegmentRows> &segments) const {
+  std::vector<DeviceMemory> kept(segments.size());
+  for (size_t i = 0; i < segments.size(); ++i)
+    HYB_TRY(copyOut(segments[i].slot, /*all=*/false, kept[i]));
+  return kept;
+}
+
+Status State::putBack(const std::vector<SegmentRows> &segments,
+                      const std::vector<DeviceMemory> &kept) {
+  for (size_t i = 0; i < segments.size(); ++i) {
+    HYB_TRY(copyIn(segments[i].slot, /*all=*/false, kept[i]));
+    Slot &slot = at(segments[i].slot);
+    slot.reach = std::max(slot.reach, slot.length + segments[i].length);
+    // `remember` made it for tokens that did not come.
+    if (!slot.checkpoints.empty() &&
+        slot.checkpoints.back().position == slot.length)
+      slot.checkpoints.pop_back();
+  }
+  return Status();
 }
 
 Status State::reset(int64_t slot) {
@@ -265,6 +288,13 @@ Status State::rollback(Context &context, int64_t slotIndex, int64_t tokens) {
   if (tokens == 0)
     return Status();
   int64_t target = slot.length - tokens;
+  if (target < slot.reach - depth)
+    return failure(HYB_OUT_OF_RANGE,
+                   "cannot take back %" PRId64 " of %" PRId64
+                   " tokens: slot %" PRId64 " has held %" PRId64
+                   ", and the state has rollback depth %" PRId64
+                   "; create it with a larger one or restore a snapshot",
+                   tokens, slot.length, slotIndex, slot.reach, depth);
   if (slot.checkpoints.empty() || slot.checkpoints.front().position > target)
     return failure(HYB_OUT_OF_RANGE,
                    "cannot take back %" PRId64 " tokens: slot %" PRId64

@@ -33,6 +33,7 @@ struct Snapshot {
   DeviceMemory content;
   std::vector<Checkpoint> checkpoints;
   std::vector<int32_t> history;
+  int64_t reach = 0; // as in State::Slot
   /// Of the model, whose tables say what the content is.
   uint64_t tables = 0;
   /// Equal for states whose slots have the same layout.
@@ -84,6 +85,12 @@ public:
   Status remember(const std::vector<SegmentRows> &segments);
   /// After it has run; `ids` are its tokens. Cannot fail: the state has moved.
   void advance(const std::vector<SegmentRows> &segments, const int32_t *ids);
+  /// Copies of what a call on these slots overwrites, one per segment; and the
+  /// same put back after a call that failed half-way.
+  Result<std::vector<DeviceMemory>>
+  keep(const std::vector<SegmentRows> &segments) const;
+  Status putBack(const std::vector<SegmentRows> &segments,
+                 const std::vector<DeviceMemory> &kept);
 
   Status reset(int64_t slot);
   Status fork(int64_t from, int64_t to);
@@ -99,6 +106,10 @@ private:
     std::vector<Checkpoint> checkpoints;
     /// Tokens from the oldest checkpoint's position on.
     std::vector<int32_t> history;
+    /// The largest length that calls have written rows for. Rows of a ring
+    /// that these overwrote do not come back when tokens are taken back, so
+    /// the depth counts from here.
+    int64_t reach = 0;
   };
   struct Piece {
     int64_t offset; // of the buffer, in bytes

@@ -48,6 +48,7 @@ Result<Snapshot> State::snapshot(int64_t slot) const {
   result.length = source.length;
   result.checkpoints = source.checkpoints;
   result.history = source.history;
+  result.reach = source.reach;
   result.tables = model->fingerprint();
   HYB_TRY(copyOut(slot, /*all=*/true, result.content));
   for (const Piece &piece : pieces)
@@ -76,7 +77,8 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
                    "hyb_state_save and hyb_state_load between devices",
                    snapshot.deviceName.c_str(), device().name());
   // Copied before the memory changes, because it may fail.
-  Slot restored{snapshot.length, snapshot.checkpoints, snapshot.history};
+  Slot restored{snapshot.length, snapshot.checkpoints, snapshot.history,
+                snapshot.reach};
   HYB_TRY(copyIn(slot, /*all=*/true, snapshot.content));
   at(slot) = std::move(restored);
   return Status();
@@ -138,7 +140,7 @@ Status State::load(int64_t slot, const std::string &path) {
                                   static_cast<int64_t>(data.size)));
   }
   at(slot) = Slot();
-  at(slot).length = *fileLength;
+  at(slot).length = at(slot).reach = *fileLength;
   return Status();
 }
 

@@ -159,6 +159,63 @@ TEST(State, RollbackBeyondTheDepthIsAnError) {
   EXPECT_EQ(state->length(0), 9);
 }
 
+// A ring has no rows left that the tokens taken back overwrote: the depth
+// counts from the furthest token that a slot has held, and copies of a slot
+// know it.
+TEST(State, RollbacksTogetherStayWithinTheDepth) {
+  LoadedFixture fixture;
+  auto state = fixture.state(3, 4, /*chunk=*/1);
+  fixture.extend(*state, 0, tokens(12));
+  ASSERT_TRUE(state->rollback(*fixture.context, 0, 3).ok());
+  auto copy = state->snapshot(0);
+  ASSERT_TRUE(copy.ok() && state->fork(0, 1).ok() &&
+              state->restore(2, *copy).ok());
+  for (int64_t slot : {0, 1, 2}) {
+    Status status = state->rollback(*fixture.context, slot, 2);
+    EXPECT_EQ(status.code(), HYB_OUT_OF_RANGE);
+    EXPECT_NE(status.message().find("cannot take back 2 of 9 tokens: slot " +
+                                    std::to_string(slot) + " has held 12"),
+              std::string::npos)
+        << status.message();
+    EXPECT_EQ(state->length(slot), 9);
+    EXPECT_TRUE(state->rollback(*fixture.context, slot, 1).ok());
+    auto fresh = fixture.state(1, 4, 1);
+    fixture.extend(*fresh, 0, tokens(8));
+    EXPECT_EQ(fixture.extend(*state, slot, {3}),
+              fixture.extend(*fresh, 0, {3}));
+  }
+}
+
+// A recurrence is overwritten in place, so what a call had before it met a
+// number that is not finite is put back.
+TEST(State, CallThatIsNotFiniteChangesNothing) {
+  LoadedFixture fixture;
+  hyb_context_options checking;
+  hyb_context_options_init(&checking, sizeof(checking));
+  checking.check_finite = 1;
+  auto context = Context::create(*fixture.model, checking);
+  ASSERT_TRUE(context.ok()) << context.status().message();
+  fixture.context = std::move(*context);
+  fixture.setParameter(8, 3e38f); // of token 1: one is a number, two are not
+  for (int64_t depth : {0, 4}) {
+    auto state = fixture.state(1, depth), fresh = fixture.state(1, depth);
+    for (State *each : {state.get(), fresh.get()})
+      fixture.extend(*each, 0, {1, 2, 3});
+    int32_t ids[] = {4, 1};
+    hyb_segment segment = {2, 0};
+    hyb_batch batch = {};
+    batch.ids = ids, batch.tokens = 2;
+    batch.segments = &segment, batch.segment_count = 1;
+    const float *ignored;
+    for (int repeat = 0; repeat < 3; ++repeat)
+      EXPECT_EQ(fixture.context->extend(*state, batch, HYB_LOGITS_ALL, &ignored)
+                    .code(),
+                HYB_NOT_FINITE);
+    EXPECT_EQ(state->length(0), 3);
+    EXPECT_EQ(fixture.extend(*state, 0, {5}), fixture.extend(*fresh, 0, {5}));
+  }
+}
+
 // A snapshot reaches further back than the depth does.
 TEST(State, SnapshotAtAnyToken) {
   LoadedFixture fixture;
