@@ -392,10 +392,10 @@ static LogicalResult verifyPosition(SoftmaxOp op) {
            << "rotary base is " << formatNumber(*op.getRopeBase())
            << "; write a base above 1, such as 10000";
   if (std::optional<double> factor = op.getDynamicNtk()) {
-    if (!(*factor >= 1.0))
+    if (!(*factor >= 1.0 && *factor <= kMaxNumber))
       return op.emitOpError()
              << "dynamic_ntk is " << formatNumber(*op.getDynamicNtk())
-             << "; write a factor of 1 or more";
+             << "; write a factor from 1 to " << formatNumber(kMaxNumber);
     auto model = op->getParentOfType<ModelOp>();
     if (model && !model.getTrained())
       return (op.emitOpError() << "uses dynamic_ntk " << formatNumber(*factor)
@@ -414,11 +414,11 @@ static LogicalResult verifyLogitScale(SoftmaxOp op) {
     if (!op.getLogitFactor())
       return op.emitOpError("has a constant logit scale without its factor; "
                             "write logit_scale(constant, factor = x)");
-    if (*op.getLogitFactor() > 0.0)
+    if (*op.getLogitFactor() > 0.0 && *op.getLogitFactor() <= kMaxNumber)
       return success();
     return op.emitOpError()
            << "logit scale is " << formatNumber(*op.getLogitFactor())
-           << "; write a factor above 0";
+           << "; write a factor above 0, at most " << formatNumber(kMaxNumber);
   }
   if (std::optional<int64_t> trained = op.getLogitTrained())
     return verifyCount(op, "trained length of log_n", *trained, 2, kMaxTokens);
@@ -473,15 +473,20 @@ LogicalResult hybrid::verifyRecurrentMixer(Operation *operation) {
   if (op.getConv() && *op.getConv() != 0 &&
       failed(verifyCount(op, "convolution width", *op.getConv(), 2, kMaxConv)))
     return failure();
+  if (std::optional<double> bias = op.getGateBias();
+      bias && !(std::abs(*bias) <= kMaxNumber))
+    return op->emitOpError()
+           << "gate_bias is " << formatNumber(*bias) << "; write a number from "
+           << formatNumber(-kMaxNumber) << " to " << formatNumber(kMaxNumber);
   return success();
 }
 
 LogicalResult GlaOp::verify() {
-  if (getGateNormalizer() && !(*getGateNormalizer() > 0.0))
+  if (getGateNormalizer() && !(*getGateNormalizer() >= 1.0 / kMaxNumber))
     return emitOpError() << "gate_normalizer is "
                          << formatNumber(*getGateNormalizer())
-                         << " and divides the log decay; write a number above "
-                            "0, such as 16";
+                         << " and divides the log decay; write a number from "
+                         << formatNumber(1.0 / kMaxNumber) << " on, such as 16";
   if (getGateRank())
     return verifyCount(*this, "gate_rank", *getGateRank(), 1, kMaxWidth);
   return success();

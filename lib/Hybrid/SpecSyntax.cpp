@@ -25,6 +25,13 @@ ParseResult hybrid::parseNumber(OpAsmParser &parser, FloatAttr &number) {
   if (asInteger.has_value()) {
     if (failed(*asInteger))
       return failure();
+    // The lexer takes 1e-5 for the number 1 and a name.
+    StringRef exponent;
+    SMLoc place = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalKeyword(&exponent)))
+      return parser.emitError(place)
+             << "'" << exponent << "' follows the number " << whole
+             << "; write an exponent behind a fraction, as in 1.0e-5";
     value = static_cast<double>(whole);
   } else if (parser.parseFloat(value)) {
     return failure();

@@ -20,7 +20,9 @@ constexpr int64_t kMaxHeads = 1024;
 /// What the tile programs of the two families hold in one block.
 constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kMaxValueDim = 512;
-constexpr int64_t kMaxConv = 16;
+constexpr int64_t kMaxConv = 8;
+/// Factors beyond it are typing errors, and their products no f32 numbers.
+constexpr double kMaxNumber = 1.0e6;
 
 /// `value` lies in [least, most].
 mlir::LogicalResult verifyCount(mlir::Operation *op, llvm::StringRef role,

@@ -523,7 +523,7 @@ hybrid.model @base vocab(256) width(64) layers(2) {
 // -----
 
 hybrid.model @ntk_factor vocab(256) width(64) layers(2) trained(64) {
-  // expected-error @+1 {{'hybrid.softmax' op dynamic_ntk is 0.5; write a factor of 1 or more}}
+  // expected-error @+1 {{'hybrid.softmax' op dynamic_ntk is 0.5; write a factor from 1 to 1000000}}
   hybrid.softmax heads(2) head_dim(32) position(rope, dynamic_ntk = 0.5)
 }
 
@@ -551,9 +551,30 @@ hybrid.model @scale_argument vocab(256) width(64) layers(2) {
 
 // -----
 
+// expected-error @+1 {{'e' follows the number 1; write an exponent behind a fraction, as in 1.0e-5}}
+hybrid.model @exponent vocab(256) width(64) layers(2) epsilon(1e-5) {
+  hybrid.softmax heads(2) head_dim(32) position(nope)
+}
+
+// -----
+
 hybrid.model @scale_factor vocab(256) width(64) layers(2) {
-  // expected-error @+1 {{'hybrid.softmax' op logit scale is 0; write a factor above 0}}
+  // expected-error @+1 {{'hybrid.softmax' op logit scale is 0; write a factor above 0, at most 1000000}}
   hybrid.softmax heads(2) head_dim(32) position(nope) logit_scale(constant, factor = 0)
+}
+
+// -----
+
+hybrid.model @scale_is_no_f32 vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{'hybrid.softmax' op logit scale is 1.0e+300; write a factor above 0, at most 1000000}}
+  hybrid.softmax heads(2) head_dim(32) position(nope) logit_scale(constant, factor = 1.0e300)
+}
+
+// -----
+
+hybrid.model @gate_bias vocab(256) width(64) layers(2) {
+  // expected-error @+1 {{'hybrid.gdn' op gate_bias is -1.0e+300; write a number from -1000000 to 1000000}}
+  hybrid.gdn heads(2) head_dim(32) gate_bias(-1.0e300)
 }
 
 // -----
@@ -611,14 +632,14 @@ hybrid.model @conv_zero vocab(256) width(64) layers(2) {
 // -----
 
 hybrid.model @conv_width vocab(256) width(64) layers(2) {
-  // expected-error @+1 {{'hybrid.gdn' op convolution width is 1; write a number from 2 to 16}}
+  // expected-error @+1 {{'hybrid.gdn' op convolution width is 1; write a number from 2 to 8}}
   hybrid.gdn heads(2) head_dim(32) conv(1)
 }
 
 // -----
 
 hybrid.model @normalizer vocab(256) width(64) layers(2) {
-  // expected-error @+1 {{'hybrid.gla' op gate_normalizer is 0 and divides the log decay; write a number above 0, such as 16}}
+  // expected-error @+1 {{'hybrid.gla' op gate_normalizer is 0 and divides the log decay; write a number from 1.0e-06 on, such as 16}}
   hybrid.gla heads(2) head_dim(32) gate_normalizer(0)
 }
 
