@@ -55,6 +55,9 @@
 // FULL: error: cannot write {{.*}}/run/checkpoint.safetensors: File too large
 // RUN: cmp %t/before %t/run/checkpoint.safetensors
 // RUN: test ! -e %t/run/.checkpoint.safetensors.partial
+// RUN: sh -c 'hybrid-run info %t/tiny.hbx > /dev/full; test $? = 1' 2>&1 | FileCheck %s --check-prefix=OUTPUT
+// RUN: sh -c 'hybrid-run generate %t/tiny.hbx --weights=%t/run --prompt=a > /dev/full; test $? = 1' 2>&1 | FileCheck %s --check-prefix=OUTPUT
+// OUTPUT: error: cannot write the standard output: No space left on device
 // RUN: not hybrid-run train %t/tiny.hbx --out=%t/x 2>&1 | FileCheck %s --check-prefix=USAGE
 // USAGE: error: --text is required
 hybrid.model @tiny vocab(256) width(32) layers(2) tied trained(64) {

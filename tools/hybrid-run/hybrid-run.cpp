@@ -10,7 +10,9 @@
 #include "Session.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 
 using namespace hyb::run;
 
@@ -56,6 +58,16 @@ int usageError(const std::string &problem, const CLI::App *command) {
   return 2;
 }
 
+/// Writes what is still in the buffer of the standard output, which may lie on
+/// a full disk; empty when all of it has arrived.
+std::string outputProblem() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+    return {};
+  return std::string("cannot write the standard output: ") +
+         (errno ? std::strerror(errno) : "an earlier write failed");
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -97,9 +109,11 @@ int main(int argc, char **argv) {
   // small things.
   try {
     hyb::rt::Status status = action();
-    if (status.ok())
+    std::string problem = outputProblem();
+    if (status.ok() && problem.empty())
       return 0;
-    std::fprintf(stderr, "error: %s\n", status.message().c_str());
+    std::fprintf(stderr, "error: %s\n",
+                 problem.empty() ? status.message().c_str() : problem.c_str());
     if (status.code() == HYB_CANCELLED && interrupted)
       return 128 + interrupted;
   } catch (const std::bad_alloc &) {
