@@ -11,7 +11,7 @@ from processor_limit import LimitedShTest  # noqa: E402
 config.name = "hybridc"
 config.test_format = LimitedShTest(float(lit_config.params.get("seconds", 2)))
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "artefacts", "tools", "unit"]
+config.excludes = ["gpu", "Inputs", "artefacts", "tools", "unit"]
 config.test_source_root = os.path.join(config.hybrid_source_root, "test")
 config.test_exec_root = os.path.join(config.hybrid_binary_root, "test")
 
