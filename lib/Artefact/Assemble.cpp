@@ -72,10 +72,11 @@ static json::Value statesToJSON(const ModelTables &tables) {
     json::Array sizes;
     for (AffineExpr size : Layout::contiguous(state.type).sizes)
       sizes.push_back(exprToJSON(size));
-    rows.push_back(json::Object{{"path", state.path},
-                                {"kind", state.kind},
-                                {"type", "f32"},
-                                {"sizes", std::move(sizes)}});
+    rows.push_back(json::Object{
+        {"path", state.path},
+        {"kind", state.kind},
+        {"type", stringifyElementType(state.type.getElementType())},
+        {"sizes", std::move(sizes)}});
   }
   return json::Object{{"states", std::move(rows)}};
 }

@@ -298,7 +298,9 @@ static void addTablesOfFunctions(ModuleOp module, StringRef name) {
   if (!module->hasAttr("hybrid.meta") && !module->hasAttr("hybrid.params") &&
       !module->hasAttr("hybrid.states") &&
       llvm::none_of(module.getOps<func::FuncOp>(), isModel))
-    setModelTables(module, {{name.str(), 0, 0}, {}, {}});
+    setModelTables(
+        module,
+        {{name.str(), 0, 0, Float32Type::get(module.getContext())}, {}, {}});
 }
 
 Outcome Compiler::writeArtefact(ModuleOp module,

@@ -39,6 +39,9 @@ const PhaseInfo &hybrid::phaseInfo(Phase phase) {
 
 std::string hybrid::phasePipeline(Phase phase, llvm::StringRef target) {
   llvm::StringRef text = phaseInfo(phase).pipeline;
+  // The matrix units of GPUs read narrow types; products on the CPU are f32.
+  if (phase == Phase::Tile && target.starts_with("cuda"))
+    return "tile.program(hybrid-narrow-products,canonicalize,cse)";
   size_t place = text.find("%target");
   if (place == llvm::StringRef::npos)
     return text.str();

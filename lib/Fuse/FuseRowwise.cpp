@@ -72,6 +72,7 @@ public:
   unsigned numAlone = 0;
 
 private:
+  void placeCasts();
   void computeLevels();
   void delay();
   void joinNeighbours();
@@ -85,6 +86,41 @@ private:
 };
 
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+/// Whether it makes a wider tensor than it reads.
+static bool widens(CastOp cast) {
+  return cast.getX().getType().getElementTypeBitWidth() <
+         cast.getResult().getType().getElementTypeBitWidth();
+}
+
+/// The loss head rounds its gradient itself where only the rounded one is read.
+static bool foldIntoProducer(CastOp cast) {
+  auto producer = cast.getX().getDefiningOp<CrossEntropyGradOp>();
+  if (!producer || !producer->hasOneUse() || widens(cast))
+    return false;
+  producer.getDlogits().setType(cast.getResult().getType());
+  cast.replaceAllUsesWith(producer.getDlogits());
+  cast.erase();
+  return true;
+}
+
+/// Every reader of a widened tensor widens it itself, so that no wide copy is
+/// stored for readers in several regions.
+void RowwiseFusion::placeCasts() {
+  for (auto cast : llvm::make_early_inc_range(block.getOps<CastOp>())) {
+    if (foldIntoProducer(cast) || !isMember(cast) || !widens(cast))
+      continue;
+    llvm::SetVector<Operation *> users(llvm::from_range, cast->getUsers());
+    for (Operation *user : ArrayRef(users.getArrayRef()).drop_back()) {
+      OpBuilder builder(user);
+      user->replaceUsesOfWith(cast, builder.clone(*cast)->getResult(0));
+    }
+  }
+}
 
 //===----------------------------------------------------------------------===//
 // Levels and groups
@@ -106,10 +142,11 @@ void RowwiseFusion::computeLevels() {
   }
 }
 
-/// Elements of a row.
+/// Bits of a row.
 static int64_t rowSize(Type type) {
-  int64_t size = 1;
-  for (int64_t dim : cast<RankedTensorType>(type).getShape().drop_front())
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t size = tensor.getElementTypeBitWidth();
+  for (int64_t dim : tensor.getShape().drop_front())
     size *= dim;
   return size;
 }
@@ -246,8 +283,20 @@ void RowwiseFusion::outline(const Group &group) {
   IRMapping mapping;
   for (Value input : inputs)
     mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
-  for (Operation *op : group)
+  // Readers of one tensor have casts of their own; in a region they share one.
+  llvm::DenseMap<std::pair<Value, Type>, Value> casts;
+  for (Operation *op : group) {
+    if (auto cast = dyn_cast<CastOp>(op)) {
+      Value &known = casts[{cast.getX(), cast.getType()}];
+      if (known) {
+        mapping.map(cast.getResult(), known);
+        continue;
+      }
+      known = builder.clone(*op, mapping)->getResult(0);
+      continue;
+    }
     builder.clone(*op, mapping);
+  }
   SmallVector<Value> yielded = llvm::map_to_vector(
       outputs, [&](Value output) { return mapping.lookup(output); });
   YieldOp::create(builder, region.getLoc(), yielded);
@@ -316,6 +365,7 @@ void RowwiseFusion::explainAlone(Operation *op) {
 }
 
 void RowwiseFusion::run() {
+  placeCasts();
   computeLevels();
   delay();
   joinNeighbours();

@@ -49,9 +49,39 @@ void Differentiation::repeatForward() {
   }
 }
 
+static Type elementOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+/// What a gradient was before it was rounded to the type of its value.
+static Value inF32(OpBuilder &builder, Location loc, Value gradient) {
+  Type f32 = builder.getF32Type();
+  if (auto rounded = gradient.getDefiningOp<CastOp>();
+      rounded && elementOf(rounded.getX()) == f32)
+    return rounded.getX();
+  auto type = cast<RankedTensorType>(gradient.getType());
+  return CastOp::create(builder, loc, type.clone(f32), gradient);
+}
+
+/// Sums of narrower types than f32 are formed in f32 and rounded where they are
+/// read, which is once: sums that are only added to are dead.
 void Differentiation::accumulate(Value target, Value gradient, Location loc) {
   Value &sum = gradients[target];
-  sum = sum ? AddOp::create(builder, loc, sum, gradient).getResult() : gradient;
+  if (!sum) {
+    sum = gradient;
+    return;
+  }
+  if (elementOf(sum).isF32()) {
+    sum = AddOp::create(builder, loc, sum, gradient);
+    return;
+  }
+  Value &wide = wideSums[target];
+  if (!wide)
+    wide = CastOp::create(
+        builder, loc,
+        cast<RankedTensorType>(sum.getType()).clone(builder.getF32Type()), sum);
+  wide = AddOp::create(builder, loc, wide, inF32(builder, loc, gradient));
+  sum = CastOp::create(builder, loc, sum.getType(), wide);
 }
 
 /// Passes gradients through `forward`. `values` is the operation whose operands
@@ -140,9 +170,39 @@ LogicalResult Differentiation::passBack() {
   return success();
 }
 
+/// Between forward and backward only what the forward part stores anyway is
+/// kept: f32 values of row-wise operations are computed again from it. Without
+/// a narrower type everything that such an operation reads is as large as what
+/// it makes, and nothing is repeated.
+void Differentiation::repeatRowwise() {
+  if (llvm::none_of(forward, llvm::IsaPred<CastOp>))
+    return;
+  llvm::SmallPtrSet<Operation *, 32> first(llvm::from_range, forward);
+  for (Operation *op : llvm::reverse(forward)) {
+    auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+    if (!rowwise || !rowwise.isRowwise() ||
+        !elementOf(op->getResult(0)).isF32())
+      continue;
+    Operation *reader = nullptr;
+    for (Operation *user : op->getUsers())
+      if (!first.contains(user) && (!reader || user->isBeforeInBlock(reader)))
+        reader = user;
+    if (!reader)
+      continue;
+    builder.setInsertionPoint(reader);
+    Operation *again = builder.clone(*op);
+    again->setAttr(recomputeName, builder.getUnitAttr());
+    op->getResult(0).replaceUsesWithIf(
+        again->getResult(0),
+        [&](OpOperand &use) { return !first.contains(use.getOwner()); });
+  }
+}
+
 void Differentiation::finish(ValueRange results,
                              ArrayRef<Attribute> attributes) {
   Block &body = backward.getBody().front();
+  repeatRowwise();
+  builder.setInsertionPointToEnd(&body);
   func::ReturnOp::create(
       builder, source.getBody().front().getTerminator()->getLoc(), results);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))

@@ -52,6 +52,8 @@ public:
   /// What has come back to a value of the backward function so far. A value
   /// that is in here before `passBack` is added to.
   llvm::DenseMap<mlir::Value, mlir::Value> gradients;
+  /// Of values of narrower types: the sum in f32, once there are two terms.
+  llvm::DenseMap<mlir::Value, mlir::Value> wideSums;
   unsigned numAdjoints = 0;
   unsigned numRecomputed = 0;
 
@@ -61,6 +63,8 @@ private:
   mlir::LogicalResult passBack(llvm::ArrayRef<mlir::Operation *> layer);
   mlir::LogicalResult passBack(mlir::Operation *forward,
                                mlir::Operation *values);
+
+  void repeatRowwise();
 
   bool isActive(mlir::Value value) const { return active.contains(value); }
 

@@ -31,11 +31,13 @@ static Value buildMixers(EntryBuilder &entry, LayerOp layer, Value x) {
     if (groups.size() > 1)
       entry.prefix = prefix + "groups." + std::to_string(index) + ".";
     entry.specLoc = group->getLoc();
+    Value output;
     if (auto softmax = dyn_cast<SoftmaxOp>(group.getOperation()))
-      outputs.push_back(buildSoftmax(entry, softmax, x));
+      output = buildSoftmax(entry, softmax, x);
     else
-      outputs.push_back(
-          buildRecurrent(entry, cast<RecurrentOp>(group.getOperation()), x));
+      output =
+          buildRecurrent(entry, cast<RecurrentOp>(group.getOperation()), x);
+    outputs.push_back(entry.narrow(output));
   }
   entry.prefix = prefix;
   Value heads = outputs.front();
@@ -51,9 +53,9 @@ static Value buildMlp(EntryBuilder &entry, MlpOp mlp, Value x) {
   entry.specLoc = mlp.getLoc();
   Value gate = entry.linear("gate_proj", x, mlp.getChannels());
   Value up = entry.linear("up_proj", x, mlp.getChannels());
-  Type type = up.getType();
-  gate = SiluOp::create(builder, entry.at("swiglu"), type, gate);
-  Value inner = MulOp::create(builder, entry.at("swiglu"), type, gate, up);
+  gate = SiluOp::create(builder, entry.at("swiglu"), entry.widen(gate));
+  Value inner = MulOp::create(builder, entry.at("swiglu"), gate.getType(), gate,
+                              entry.widen(up));
   return entry.project("down_proj", inner);
 }
 
@@ -63,7 +65,9 @@ static Value buildLayer(EntryBuilder &entry, LayerOp layer, Value x) {
   std::string place = "layers." + std::to_string(layer.getIndex()) + ".";
   auto residual = [&](StringRef name, Value y) {
     entry.prefix = place;
-    return AddOp::create(builder, entry.at(name), x.getType(), x, y);
+    Value wide = entry.widen(x);
+    return entry.narrow(AddOp::create(builder, entry.at(name), wide.getType(),
+                                      wide, entry.widen(y)));
   };
 
   entry.prefix = place;
@@ -91,7 +95,8 @@ static Value buildStreamOf(EntryBuilder &entry, Value ids) {
   StackOp stack = entry.stack;
   Value table = entry.matrix("embed.weight", stack.getVocab(), stack.getWidth(),
                              stack.getInitStd());
-  Value x = EmbedOp::create(entry.builder, entry.at("embed"), ids, table);
+  Value x = EmbedOp::create(entry.builder, entry.at("embed"), ids,
+                            entry.narrow(table));
   for (auto layer : stack.getBody().getOps<LayerOp>())
     x = buildLayer(entry, layer, x);
   return x;
@@ -100,12 +105,15 @@ static Value buildStreamOf(EntryBuilder &entry, Value ids) {
 /// Norm and head over the rows of x; `head.weight`, or the embedding when tied.
 static Value buildLogits(EntryBuilder &entry, Value x) {
   StackOp stack = entry.stack;
-  Value normed = entry.rmsNorm("norm", x);
-  Value weight =
+  Value normed = entry.narrow(entry.rmsNorm("norm", x));
+  Value weight = entry.narrow(
       entry.matrix(stack.getTied() ? "embed.weight" : "head.weight",
-                   stack.getVocab(), stack.getWidth(), stack.getInitStd());
-  return ProductOp::create(entry.builder, entry.at("head"), normed, weight,
-                           /*transpose_a=*/false, /*transpose_b=*/true);
+                   stack.getVocab(), stack.getWidth(), stack.getInitStd()));
+  auto rows = cast<RankedTensorType>(normed.getType());
+  Type logits =
+      rows.clone({rows.getDimSize(0), int64_t(stack.getVocab())}, entry.f32());
+  return ProductOp::create(entry.builder, entry.at("head"), logits, normed,
+                           weight, /*transpose_a=*/false, /*transpose_b=*/true);
 }
 
 /// `loss`: the weighted cross entropy of each token.
@@ -115,7 +123,7 @@ static EntryBuilder buildLoss(ModuleOp module, StackOp stack) {
   auto perToken = RankedTensorType::get({ShapedType::kDynamic}, i32);
   Value ids = entry.input("ids", perToken);
   Value labels = entry.input("labels", perToken);
-  Value weights = entry.input("weights", entry.tensor({}));
+  Value weights = entry.input("weights", entry.tensor({}, entry.f32()));
   entry.segments();
   Value logits = buildLogits(entry, buildStreamOf(entry, ids));
   entry.finish("loss", CrossEntropyOp::create(entry.builder, entry.at("loss"),
@@ -169,7 +177,8 @@ struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
     buildExtend(module, stack, /*all=*/true);
 
     ModelTables tables{
-        {stack.getSymName().str(), stack.getVocab(), stack.getTrained()},
+        {stack.getSymName().str(), static_cast<int64_t>(stack.getVocab()),
+         static_cast<int64_t>(stack.getTrained()), stack.getComputeType()},
         loss.getParams(),
         extend.getStates()};
     setModelTables(module, tables);

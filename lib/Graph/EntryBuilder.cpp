@@ -72,16 +72,15 @@ Value EntryBuilder::matrix(StringRef name, int64_t rows, int64_t columns,
                /*decay=*/true);
 }
 
-Value EntryBuilder::state(StringRef name, StringRef kind,
+Value EntryBuilder::state(StringRef name, StringRef kind, Type element,
                           ArrayRef<int64_t> shape, AffineExpr rows) {
   SmallVector<int64_t> sizes = {ShapedType::kDynamic};
   llvm::append_range(sizes, shape);
   AffineMapAttr rowsMap;
   if (rows)
     rowsMap = AffineMapAttr::get(AffineMap::get(0, numCallSymbols, rows));
-  auto type =
-      RankedTensorType::get(sizes, builder.getF32Type(),
-                            SlotsAttr::get(builder.getContext(), rowsMap));
+  auto type = RankedTensorType::get(
+      sizes, element, SlotsAttr::get(builder.getContext(), rowsMap));
 
   std::string path = prefix + name.str();
   unsigned index = body->getNumArguments();
@@ -131,20 +130,45 @@ Location EntryBuilder::at(StringRef name) {
   return NameLoc::get(builder.getStringAttr(prefix + name), specLoc);
 }
 
-RankedTensorType EntryBuilder::tensor(ArrayRef<int64_t> shape) {
+RankedTensorType EntryBuilder::tensor(ArrayRef<int64_t> shape, Type element) {
   SmallVector<int64_t> sizes = {ShapedType::kDynamic};
   llvm::append_range(sizes, shape);
-  return RankedTensorType::get(sizes, builder.getF32Type());
+  return RankedTensorType::get(sizes, element);
+}
+
+Value EntryBuilder::castTo(Value x, Type element) {
+  auto type = cast<RankedTensorType>(x.getType());
+  if (type.getElementType() == element)
+    return x;
+  auto create = [&] {
+    return CastOp::create(builder, x.getLoc(), type.clone(element), x);
+  };
+  // Every use of a tied weight has a gradient of its own.
+  if (element == f32() || isa<BlockArgument>(x))
+    return create();
+  Value &known = narrowed[x];
+  if (!known)
+    known = create();
+  return known;
 }
 
 static int64_t getLastDim(Value x) {
   return cast<RankedTensorType>(x.getType()).getShape().back();
 }
 
-Value EntryBuilder::linear(StringRef name, Value x, int64_t width, double std) {
-  Value weight = matrix((name + ".weight").str(), width, getLastDim(x), std);
-  return ProductOp::create(builder, at(name), x, weight, /*transpose_a=*/false,
-                           /*transpose_b=*/true);
+static Type elementOf(Value x) {
+  return cast<RankedTensorType>(x.getType()).getElementType();
+}
+
+Value EntryBuilder::linear(StringRef name, Value x, int64_t width, double std,
+                           Type result) {
+  x = narrow(x);
+  Value weight =
+      narrow(matrix((name + ".weight").str(), width, getLastDim(x), std));
+  auto type = cast<RankedTensorType>(x.getType());
+  return ProductOp::create(builder, at(name),
+                           type.clone({type.getDimSize(0), width}, result), x,
+                           weight, /*transpose_a=*/false, /*transpose_b=*/true);
 }
 
 Value EntryBuilder::project(StringRef name, Value x) {
@@ -154,6 +178,7 @@ Value EntryBuilder::project(StringRef name, Value x) {
 }
 
 Value EntryBuilder::rmsNorm(StringRef name, Value x) {
+  x = widen(x);
   Value weight = param((name + ".weight").str(), getLastDim(x), "ones",
                        /*decay=*/false);
   Value unit =
@@ -164,11 +189,13 @@ Value EntryBuilder::rmsNorm(StringRef name, Value x) {
 
 Value EntryBuilder::splitHeads(StringRef name, Value x, int64_t heads) {
   return ReshapeOp::create(builder, at(name),
-                           tensor({heads, getLastDim(x) / heads}), x);
+                           tensor({heads, getLastDim(x) / heads}, elementOf(x)),
+                           x);
 }
 
 Value EntryBuilder::joinHeads(StringRef name, Value x) {
   auto type = cast<RankedTensorType>(x.getType());
-  return ReshapeOp::create(builder, at(name),
-                           tensor(type.getDimSize(1) * type.getDimSize(2)), x);
+  return ReshapeOp::create(
+      builder, at(name),
+      tensor(type.getDimSize(1) * type.getDimSize(2), elementOf(x)), x);
 }

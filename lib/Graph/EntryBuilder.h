@@ -51,10 +51,10 @@ public:
   mlir::Value matrix(llvm::StringRef name, int64_t rows, int64_t columns,
                      double std);
 
-  /// The state `prefix + name`, f32 with `slots` in front of `shape`. `rows`
-  /// gives the size that is dynamic in `shape`.
+  /// The state `prefix + name` with `slots` in front of `shape`. `rows` gives
+  /// the size that is dynamic in `shape`.
   mlir::Value state(llvm::StringRef name, llvm::StringRef kind,
-                    llvm::ArrayRef<int64_t> shape,
+                    mlir::Type element, llvm::ArrayRef<int64_t> shape,
                     mlir::AffineExpr rows = mlir::AffineExpr());
   /// What the last requested state is at the end of the call.
   void setNewState(llvm::StringRef name, mlir::Value value);
@@ -72,24 +72,42 @@ public:
 
   /// The location of the part `prefix + name` of the model.
   mlir::Location at(llvm::StringRef name);
-  mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);
+  mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape,
+                                mlir::Type element);
+
+  /// What products and mixers take and give (docs/rationale/precision.md).
+  mlir::Type computeType() { return stack.getComputeType(); }
+  mlir::Type f32() { return builder.getF32Type(); }
+  /// x in the type that products and mixers read, or that row-wise operations
+  /// work in.
+  mlir::Value narrow(mlir::Value x) { return castTo(x, computeType()); }
+  mlir::Value widen(mlir::Value x) { return castTo(x, f32()); }
 
   /// x · Wᵀ with W = `name`.weight, [width, channels of x].
   mlir::Value linear(llvm::StringRef name, mlir::Value x, int64_t width,
-                     double std);
+                     double std, mlir::Type result);
+  mlir::Value linear(llvm::StringRef name, mlir::Value x, int64_t width,
+                     double std) {
+    return linear(name, x, width, std, computeType());
+  }
   mlir::Value linear(llvm::StringRef name, mlir::Value x, int64_t width) {
     return linear(name, x, width, stack.getInitStd());
+  }
+  /// The same with the sums as they are: what gates are made of.
+  mlir::Value linearF32(llvm::StringRef name, mlir::Value x, int64_t width) {
+    return linear(name, x, width, stack.getInitStd(), f32());
   }
   /// A projection back to the residual stream; its first weights are smaller by
   /// sqrt(2 · layers), so that the sum over layers starts at unit size.
   mlir::Value project(llvm::StringRef name, mlir::Value x);
-  /// RMS norm over the last dimension, times `name`.weight.
+  /// RMS norm over the last dimension, times `name`.weight; f32.
   mlir::Value rmsNorm(llvm::StringRef name, mlir::Value x);
   /// [tokens, heads · dim] to [tokens, heads, dim] and back.
   mlir::Value splitHeads(llvm::StringRef name, mlir::Value x, int64_t heads);
   mlir::Value joinHeads(llvm::StringRef name, mlir::Value x);
 
 private:
+  mlir::Value castTo(mlir::Value x, mlir::Type element);
   mlir::Value addArgument(unsigned index, llvm::StringRef role, mlir::Type type,
                           mlir::Location loc);
 
@@ -98,6 +116,9 @@ private:
   bool cached;
   unsigned inputs = 0;
   mlir::Value segmentsValue;
+  /// What is narrowed already: casts up are free for whoever reads, casts down
+  /// are stored.
+  llvm::DenseMap<mlir::Value, mlir::Value> narrowed;
   std::vector<ParameterRow> params;
   std::vector<StateRow> states;
   llvm::SmallVector<mlir::Value> newStates;

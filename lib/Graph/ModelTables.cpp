@@ -19,13 +19,14 @@ void hybrid::setModelTables(ModuleOp module, const ModelTables &tables) {
   };
   auto text = [&](StringRef value) { return builder.getStringAttr(value); };
 
-  module->setAttr(
-      "hybrid.meta",
-      builder.getDictionaryAttr(
-          {named("name", text(tables.meta.name)),
-           named("vocab", builder.getI64IntegerAttr(tables.meta.vocab)),
-           named("trained_length",
-                 builder.getI64IntegerAttr(tables.meta.trainedLength))}));
+  SmallVector<NamedAttribute> meta = {
+      named("name", text(tables.meta.name)),
+      named("vocab", builder.getI64IntegerAttr(tables.meta.vocab)),
+      named("trained_length",
+            builder.getI64IntegerAttr(tables.meta.trainedLength))};
+  if (!tables.meta.computeType.isF32())
+    meta.push_back(named("dtype", TypeAttr::get(tables.meta.computeType)));
+  module->setAttr("hybrid.meta", builder.getDictionaryAttr(meta));
 
   SmallVector<Attribute> params, states;
   for (const ParameterRow &row : tables.params)
@@ -80,7 +81,11 @@ FailureOr<ModelTables> hybrid::getModelTables(ModuleOp module) {
   if (!params || !states || !name || !vocab || !trained)
     return module.emitError("lacks the tables hybrid.meta, hybrid.params or "
                             "hybrid.states; run hybrid-build-graph first");
-  ModelTables tables{{name.str(), vocab.getInt(), trained.getInt()}, {}, {}};
+  auto dtype = get<TypeAttr>(meta, "dtype");
+  Type computeType =
+      dtype ? dtype.getValue() : Float32Type::get(module.getContext());
+  ModelTables tables{
+      {name.str(), vocab.getInt(), trained.getInt(), computeType}, {}, {}};
   for (Attribute attribute : params) {
     FailureOr<ParameterRow> row = readParameter(attribute);
     if (failed(row))

@@ -30,7 +30,8 @@ static Value buildStream(EntryBuilder &entry, RecurrentOp group, Value x,
                                 1.0 / std::sqrt(3.0 * width));
     Value state;
     if (entry.isCached())
-      state = entry.state(name + "_conv_state", "conv", {width - 1, channels});
+      state = entry.state(name + "_conv_state", "conv", entry.computeType(),
+                          {width - 1, channels});
     auto conv = ShortConvOp::create(builder, entry.at(name + "_conv"), y,
                                     weight, entry.segments(), state);
     if (state)
@@ -38,7 +39,7 @@ static Value buildStream(EntryBuilder &entry, RecurrentOp group, Value x,
     y = conv.getResult();
   }
   if (group.getSilu())
-    y = SiluOp::create(builder, entry.at(name + "_silu"), y.getType(), y);
+    y = SiluOp::create(builder, entry.at(name + "_silu"), entry.widen(y));
   return entry.splitHeads(name + "_proj", y, group.getHeads());
 }
 
@@ -48,6 +49,7 @@ static Value buildQKNorm(EntryBuilder &entry, RecurrentOp group, Value x,
                          StringRef name) {
   if (!group.getQkNorm())
     return x;
+  x = entry.widen(x);
   return NormalizeOp::create(entry.builder, entry.at(name), x.getType(),
                              *group.getQkNorm(), x, llvm::APFloat(1e-6));
 }
@@ -65,7 +67,7 @@ static Value buildLogSigmoidGate(EntryBuilder &entry, RecurrentOp group,
   OpBuilder &builder = entry.builder;
   Location loc = entry.at("gate");
   Value low = entry.linear("gate_down_proj", x, group.getGateRank());
-  Value z = entry.linear("gate_up_proj", low, gates);
+  Value z = entry.linearF32("gate_up_proj", low, gates);
   Type type = z.getType();
   Value bias = entry.param("gate_up_proj.bias", gates,
                            getBiasInit(group, "zeros"), /*decay=*/false);
@@ -82,7 +84,7 @@ static Value buildSoftplusGate(EntryBuilder &entry, RecurrentOp group, Value x,
                                int64_t gates) {
   OpBuilder &builder = entry.builder;
   Location loc = entry.at("gate");
-  Value z = entry.linear("a_proj", x, gates);
+  Value z = entry.linearF32("a_proj", x, gates);
   Type type = z.getType();
   Value bias = entry.param(
       "dt_bias", gates,
@@ -127,7 +129,7 @@ static Value buildWriteStrength(EntryBuilder &entry, RecurrentOp group,
     return nullptr;
   OpBuilder &builder = entry.builder;
   Location loc = entry.at("beta");
-  Value z = entry.linear("b_proj", x, group.getHeads());
+  Value z = entry.linearF32("b_proj", x, group.getHeads());
   z = SigmoidOp::create(builder, loc, z.getType(), z);
   if (group.getBeta() == 1.0)
     return z;
@@ -145,11 +147,11 @@ static Value buildOutput(EntryBuilder &entry, RecurrentOp group, Value o,
     return o;
   OpBuilder &builder = entry.builder;
   Location loc = entry.at("output_gate");
-  Type type = o.getType();
   Value gate =
       entry.linear("g_proj", x, group.getHeads() * group.getValueDim());
-  gate = SiluOp::create(builder, loc, type, gate);
-  return MulOp::create(builder, loc, type, o, gate);
+  o = entry.widen(o);
+  gate = SiluOp::create(builder, loc, entry.widen(gate));
+  return MulOp::create(builder, loc, o.getType(), o, gate);
 }
 
 Value hybrid::buildRecurrent(EntryBuilder &entry, RecurrentOp group, Value x) {
@@ -158,8 +160,9 @@ Value hybrid::buildRecurrent(EntryBuilder &entry, RecurrentOp group, Value x) {
   Value q = buildStream(entry, group, x, 'q', keyDim);
   Value k = buildStream(entry, group, x, 'k', keyDim);
   Value v = buildStream(entry, group, x, 'v', valueDim);
-  q = buildQKNorm(entry, group, q, "q_norm");
-  k = buildQKNorm(entry, group, k, "k_norm");
+  q = entry.narrow(buildQKNorm(entry, group, q, "q_norm"));
+  k = entry.narrow(buildQKNorm(entry, group, k, "k_norm"));
+  v = entry.narrow(v);
   Value decay = buildDecay(entry, group, x);
   Value beta = buildWriteStrength(entry, group, x);
 
@@ -168,7 +171,7 @@ Value hybrid::buildRecurrent(EntryBuilder &entry, RecurrentOp group, Value x) {
     SmallVector<int64_t> shape = {group.getHeads(), keyDim, valueDim};
     if (group.getWindow())
       shape.insert(shape.begin(), *group.getWindow() / *group.getStride());
-    initial = entry.state("state", "recurrent", shape);
+    initial = entry.state("state", "recurrent", entry.f32(), shape);
   }
   auto recurrence = RecurrenceOp::create(
       builder, entry.at("recurrence"), group.getUpdate(), q, k, v,

@@ -26,6 +26,7 @@ static Value buildRotated(EntryBuilder &entry, SoftmaxOp group, Value x,
   IntegerAttr original;
   if (factor)
     original = builder.getI64IntegerAttr(entry.stack.getTrained());
+  y = entry.widen(y);
   return RotaryOp::create(
       builder, entry.at(std::string(1, letter) + "_rotary"), y.getType(), y,
       entry.segments(), group.getRopeBaseAttr(),
@@ -58,10 +59,14 @@ Value hybrid::buildSoftmax(EntryBuilder &entry, SoftmaxOp group, Value x) {
   double scale = 1.0 / std::sqrt(static_cast<double>(headDim));
   if (group.getLogitScale() == LogitScaleKind::constant)
     scale *= *group.getLogitFactor();
-  if (group.getLogitScale() == LogitScaleKind::log_n)
+  if (group.getLogitScale() == LogitScaleKind::log_n) {
+    q = entry.widen(q);
     q = LogNScaleOp::create(builder, entry.at("q_log_n"), q.getType(), q,
                             entry.segments(), *group.getLogitTrained());
+  }
 
+  q = entry.narrow(q);
+  k = entry.narrow(k);
   SmallVector<int64_t> windows(heads, group.getWindow().value_or(0));
   SmallVector<int64_t> sinks(heads, group.getSinks().value_or(0));
   Location loc = entry.at("attention");
@@ -74,8 +79,9 @@ Value hybrid::buildSoftmax(EntryBuilder &entry, SoftmaxOp group, Value x) {
 
   SmallVector<int64_t> shape = {kvHeads, ShapedType::kDynamic, headDim};
   AffineExpr rows = getCacheRows(group);
-  Value kCache = entry.state("k_cache", "kv", shape, rows);
-  Value vCache = entry.state("v_cache", "kv", shape, rows);
+  Type element = entry.computeType();
+  Value kCache = entry.state("k_cache", "kv", element, shape, rows);
+  Value vCache = entry.state("v_cache", "kv", element, shape, rows);
   auto attention = AttentionCachedOp::create(
       builder, loc, q, k, v, kCache, vCache, entry.segments(),
       llvm::APFloat(scale), windows, sinks);

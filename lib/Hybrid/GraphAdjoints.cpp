@@ -26,6 +26,27 @@ static Value createZeros(OpBuilder &builder, Location loc, Type type) {
   return FillOp::create(builder, loc, type, builder.getF64FloatAttr(0));
 }
 
+/// What the gradient of `value` is made of: f32 for a parameter, over whose
+/// tokens it is summed, else what the value is made of.
+static RankedTensorType gradientType(Value value) {
+  RankedTensorType type = typeOf(value);
+  return type.hasStaticShape() ? type.clone(Float32Type::get(type.getContext()))
+                               : type;
+}
+
+static Value castTo(OpBuilder &builder, Location loc, Value value,
+                    Type element) {
+  RankedTensorType type = typeOf(value);
+  if (type.getElementType() == element)
+    return value;
+  // What was widened is known in the type that it had.
+  if (auto widened = value.getDefiningOp<CastOp>();
+      widened && type.getElementType().isF32() &&
+      widened.getX().getType().getElementType() == element)
+    return widened.getX();
+  return CastOp::create(builder, loc, type.clone(element), value);
+}
+
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
@@ -134,6 +155,12 @@ Gradients ScaleOp::buildAdjoint(OpBuilder &builder,
       ScaleOp::create(builder, getLoc(), resultGradients[0], getFactorAttr())};
 }
 
+Gradients CastOp::buildAdjoint(OpBuilder &builder,
+                               ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{castTo(builder, getLoc(), resultGradients[0],
+                                   gradientType(getX()).getElementType())};
+}
+
 //===----------------------------------------------------------------------===//
 // Norms, positions, shapes
 //===----------------------------------------------------------------------===//
@@ -164,12 +191,12 @@ Gradients LogNScaleOp::buildAdjoint(OpBuilder &builder,
 Gradients ReshapeOp::buildAdjoint(OpBuilder &builder,
                                   ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{ReshapeOp::create(
-      builder, getLoc(), getX().getType(), resultGradients[0])};
+      builder, getLoc(), gradientType(getX()), resultGradients[0])};
 }
 
 Gradients SliceOp::buildAdjoint(OpBuilder &builder,
                                 ArrayRef<Value> resultGradients) {
-  RankedTensorType type = getX().getType();
+  RankedTensorType type = gradientType(getX());
   int64_t dim = getDim(), offset = getOffset(),
           end = offset + static_cast<int64_t>(getSize());
   SmallVector<Value> parts;
@@ -210,23 +237,25 @@ Gradients ConcatOp::buildAdjoint(OpBuilder &builder,
 Gradients EmbedOp::buildAdjoint(OpBuilder &builder,
                                 ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{
-      Value(), EmbedGradOp::create(builder, getLoc(), getTable().getType(),
+      Value(), EmbedGradOp::create(builder, getLoc(), gradientType(getTable()),
                                    getIds(), resultGradients[0])};
 }
 
 Gradients ProductOp::buildAdjoint(OpBuilder &builder,
                                   ArrayRef<Value> resultGradients) {
-  Value dc = resultGradients[0], a = getA(), b = getB();
+  Value a = getA(), b = getB();
+  Value dc =
+      castTo(builder, getLoc(), resultGradients[0], typeOf(a).getElementType());
   bool ta = getTransposeA(), tb = getTransposeB();
-  auto product = [&](Value left, Value right, bool transposeLeft,
+  auto product = [&](Value of, Value left, Value right, bool transposeLeft,
                      bool transposeRight) -> Value {
-    return ProductOp::create(builder, getLoc(), left, right, transposeLeft,
-                             transposeRight);
+    return ProductOp::create(builder, getLoc(), gradientType(of), left, right,
+                             transposeLeft, transposeRight);
   };
   // With A = op(a) and B = op(b): dA = dC Bᵀ and dB = Aᵀ dC, transposed back
   // where the operand was.
-  Value da = ta ? product(b, dc, tb, true) : product(dc, b, false, !tb);
-  Value db = tb ? product(dc, a, true, ta) : product(a, dc, !ta, false);
+  Value da = ta ? product(a, b, dc, tb, true) : product(a, dc, b, false, !tb);
+  Value db = tb ? product(b, dc, a, true, ta) : product(b, a, dc, !ta, false);
   return SmallVector<Value>{da, db};
 }
 

@@ -31,6 +31,20 @@ static LogicalResult checkShape(MaybeLocation location, StringRef op,
       because);
 }
 
+/// `value` has the element type of what it meets, `reference`.
+static LogicalResult checkElement(MaybeLocation location, StringRef op,
+                                  StringRef role, Value value,
+                                  StringRef referenceRole, Value reference) {
+  Type element = typeOf(value).getElementType(),
+       expected = typeOf(reference).getElementType();
+  if (element == expected)
+    return success();
+  return emitOptionalError(location, op, ": ", role, " has elements of type ",
+                           element, " and ", referenceRole, " of type ",
+                           expected,
+                           "; put a hybrid.cast in front of one of them");
+}
+
 //===----------------------------------------------------------------------===//
 // Short convolution
 //===----------------------------------------------------------------------===//
@@ -60,6 +74,8 @@ LogicalResult ShortConvOp::inferReturnTypes(MLIRContext *,
   int64_t channels = typeOf(x).getDimSize(1),
           kernel = typeOf(weight).getDimSize(1);
   results.push_back(state.getType());
+  if (failed(checkElement(location, "short_conv", "state", state, "x", x)))
+    return failure();
   return checkShape(location, "short_conv", "state", state,
                     {typeOf(state).getDimSize(0), kernel - 1, channels},
                     "a slot holds kernel - 1 earlier rows of x");
@@ -71,6 +87,9 @@ ShortConvGradOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
                                   SmallVectorImpl<Type> &results) {
   results.assign({adaptor.getX().getType(), adaptor.getWeight().getType()});
   if (failed(checkShortConv(location, adaptor.getX(), adaptor.getWeight())))
+    return failure();
+  if (failed(checkElement(location, "short_conv_grad", "dy", adaptor.getDy(),
+                          "x", adaptor.getX())))
     return failure();
   return checkShape(location, "short_conv_grad", "dy", adaptor.getDy(),
                     typeOf(adaptor.getX()).getShape(),
@@ -97,7 +116,9 @@ static LogicalResult checkHeads(MaybeLocation location, StringRef op, Value q,
         " key and value heads evenly; make the first a multiple of the "
         "second");
   if (failed(checkShape(location, op, "k", k, {tokens, kvHeads, dim},
-                        "q has that width")))
+                        "q has that width")) ||
+      failed(checkElement(location, op, "k", k, "q", q)) ||
+      failed(checkElement(location, op, "v", v, "q", q)))
     return failure();
   return checkShape(location, op, "v", v, {tokens, kvHeads, valueDim},
                     "k has those heads");
@@ -111,7 +132,8 @@ static RankedTensorType outputType(Value q, Value v) {
 
 static RankedTensorType perHeadType(Value q) {
   RankedTensorType type = typeOf(q);
-  return type.clone(type.getShape().drop_back());
+  return type.clone(type.getShape().drop_back(),
+                    Float32Type::get(type.getContext()));
 }
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *,
@@ -138,7 +160,11 @@ AttentionGradOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
   if (failed(checkShape(location, "attention_grad", "o", adaptor.getO(), output,
                         because)) ||
       failed(checkShape(location, "attention_grad", "dout", adaptor.getDout(),
-                        output, because)))
+                        output, because)) ||
+      failed(checkElement(location, "attention_grad", "o", adaptor.getO(), "q",
+                          q)) ||
+      failed(checkElement(location, "attention_grad", "dout", adaptor.getDout(),
+                          "q", q)))
     return failure();
   return checkShape(location, "attention_grad", "log_sum_exp",
                     adaptor.getLogSumExp(), perHeadType(q).getShape(),
@@ -159,7 +185,11 @@ AttentionCachedOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
   if (failed(checkShape(
           location, "attention_cached", "k_cache", kCache,
           {slots, typeOf(k).getDimSize(1), rows, typeOf(k).getDimSize(2)},
-          "k has those heads and that width")))
+          "k has those heads and that width")) ||
+      failed(checkElement(location, "attention_cached", "k_cache", kCache, "k",
+                          k)) ||
+      failed(checkElement(location, "attention_cached", "v_cache", vCache, "v",
+                          v)))
     return failure();
   return checkShape(
       location, "attention_cached", "v_cache", vCache,
@@ -302,7 +332,9 @@ RecurrenceGradOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
   Value q = adaptor.getQ(), v = adaptor.getV();
   if (failed(checkShape(location, "recurrence_grad", "dout", adaptor.getDout(),
                         outputType(q, v).getShape(),
-                        "q has those heads and v that width")))
+                        "q has those heads and v that width")) ||
+      failed(checkElement(location, "recurrence_grad", "dout",
+                          adaptor.getDout(), "q", q)))
     return failure();
   Value initial = adaptor.getInitial(), dfinal = adaptor.getDfinal();
   if (dfinal && !initial)

@@ -61,6 +61,10 @@ LogicalResult ProductOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
         " rows of b; transpose_a and transpose_b say which dimension is "
         "summed");
   }
+  if (a.getElementType() != b.getElementType())
+    return emitOptionalError(location, "product multiplies ",
+                             a.getElementType(), " by ", b.getElementType(),
+                             "; put a hybrid.cast in front of one of them");
   // The rows of the result are those of a, so it is per token or per segment as
   // a is.
   Attribute encoding = transposeA ? Attribute() : a.getEncoding();
@@ -68,6 +72,15 @@ LogicalResult ProductOp::inferReturnTypes(MLIRContext *, MaybeLocation location,
       {a.getDimSize(transposeA ? 1 : 0), b.getDimSize(transposeB ? 0 : 1)},
       a.getElementType(), encoding));
   return success();
+}
+
+/// The sums are f32 and may be stored as such.
+bool ProductOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  auto narrow = cast<RankedTensorType>(inferred.front());
+  return actual.size() == 1 &&
+         (actual.front() == narrow ||
+          actual.front() ==
+              narrow.clone(Float32Type::get(narrow.getContext())));
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "hybrid/Hybrid/HybridOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -46,6 +47,36 @@ LogicalResult SubOp::verify() {
 LogicalResult MulOp::verify() {
   return verifyBroadcast(*this, getA().getType(), getB().getType());
 }
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+LogicalResult CastOp::verify() {
+  RankedTensorType from = getX().getType(), to = getResult().getType();
+  if (from.getEncoding() != to.getEncoding())
+    return emitOpError() << "from " << from << " to " << to
+                         << " changes what the dynamic sizes count; a cast "
+                            "changes the element type alone";
+  if (from == to)
+    return emitOpError() << "from " << from
+                         << " to the same type changes nothing; use x itself";
+  return success();
+}
+
+bool CastOp::isParameterCopy() {
+  auto argument = dyn_cast<BlockArgument>(getX());
+  auto function =
+      argument
+          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+          : FunctionOpInterface();
+  auto role = function ? function.getArgAttrOfType<StringAttr>(
+                             argument.getArgNumber(), "hybrid.role")
+                       : StringAttr();
+  return role && role == "param";
+}
+
+bool CastOp::isRowwise() { return getX().getType().getRank() > 0; }
 
 //===----------------------------------------------------------------------===//
 // Norms and positions

@@ -16,6 +16,14 @@ using namespace hybrid;
 // Checks that several operations share
 //===----------------------------------------------------------------------===//
 
+LogicalResult hybrid::verifyComputeType(Operation *op, Type type) {
+  if (type.isF32() || type.isBF16() || type.isF16())
+    return success();
+  return op->emitOpError() << "dtype " << type
+                           << " is not one that models have; write dtype(f32), "
+                              "dtype(bf16) or dtype(f16)";
+}
+
 LogicalResult hybrid::verifyCount(Operation *op, StringRef role, int64_t value,
                                   int64_t least, int64_t most) {
   if (value >= least && value <= most)
@@ -145,10 +153,8 @@ LogicalResult ModelOp::verify() {
       failed(verifyChannels(*this, "width", getWidth(), kMaxWidth)) ||
       failed(verifyCount(*this, "layers", getLayers(), 1, kMaxLayers)))
     return failure();
-  if (getDtype() && !getDtype()->isF32())
-    return emitOpError() << "dtype " << *getDtype()
-                         << " is not supported in version 0.1, which has f32; "
-                            "write dtype(f32) or leave it out";
+  if (getDtype() && failed(verifyComputeType(*this, *getDtype())))
+    return failure();
   if (getTrained() &&
       failed(verifyCount(*this, "trained", *getTrained(), 2, kMaxTokens)))
     return failure();

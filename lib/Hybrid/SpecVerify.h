@@ -28,6 +28,9 @@ constexpr double kMaxNumber = 1.0e6;
 mlir::LogicalResult verifyCount(mlir::Operation *op, llvm::StringRef role,
                                 int64_t value, int64_t least, int64_t most);
 
+/// `type` is one that a model may have (docs/rationale/precision.md).
+mlir::LogicalResult verifyComputeType(mlir::Operation *op, mlir::Type type);
+
 /// `value` is a multiple of 8 in [8, most].
 mlir::LogicalResult verifyChannels(mlir::Operation *op, llvm::StringRef role,
                                    int64_t value, int64_t most);

@@ -15,10 +15,15 @@ using namespace hybrid;
 // StackOp, LayerOp
 //===----------------------------------------------------------------------===//
 
+Type StackOp::getComputeType() {
+  return getDtype().value_or(Float32Type::get(getContext()));
+}
+
 LogicalResult StackOp::verify() {
   if (failed(verifyCount(*this, "vocab", getVocab(), 1, kMaxWidth)) ||
       failed(verifyChannels(*this, "width", getWidth(), kMaxWidth)) ||
-      failed(verifyCount(*this, "trained", getTrained(), 0, kMaxTokens)))
+      failed(verifyCount(*this, "trained", getTrained(), 0, kMaxTokens)) ||
+      failed(verifyComputeType(*this, getComputeType())))
     return failure();
   int64_t expected = 0;
   for (Operation &op : getBody().front()) {

@@ -102,6 +102,20 @@ SmallVector<int64_t> oracle::getShape(RankedTensorType type, const Call &call) {
   return shape;
 }
 
+Tensor oracle::roundTo(Tensor tensor, RankedTensorType type) {
+  const llvm::fltSemantics &semantics =
+      cast<FloatType>(type.getElementType()).getFloatSemantics();
+  for (double &value : tensor.data) {
+    APFloat number(value);
+    bool losesInfo = false;
+    number.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+    number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                   &losesInfo);
+    value = number.convertToDouble();
+  }
+  return tensor;
+}
+
 //===----------------------------------------------------------------------===//
 // Evaluation
 //===----------------------------------------------------------------------===//
@@ -186,6 +200,14 @@ LogicalResult Evaluation::define(Operation *op, Operands operands,
         std::fill(value.data.begin(), value.data.end(),
                   fill.getValue().convertToDouble());
         results.push_back(std::move(value));
+        return success();
+      })
+      .Case<CastOp>([&](CastOp cast) {
+        // What a copy of a parameter holds is rounded, as what a caller gives
+        // is; between operations nothing is.
+        results.push_back(cast.isParameterCopy()
+                              ? roundTo(*operands[0], cast.getType())
+                              : *operands[0]);
         return success();
       })
       .Case<ScaleOp, NormalizeOp, NormalizeGradOp, RotaryOp, LogNScaleOp,

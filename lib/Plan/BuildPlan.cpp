@@ -80,7 +80,8 @@ FailureOr<PlanAlternative> EntryPlanner::makeAlternative(DispatchOp op) {
   for (auto [number, argument, view] :
        llvm::enumerate(program.getViews(), alternative.views)) {
     auto type = cast<tile::ViewType>(argument.getType());
-    bool fits = static_cast<size_t>(type.getRank()) == view.layout.sizes.size();
+    bool fits = entry.buffers[view.buffer].type == type.getElementType() &&
+                static_cast<size_t>(type.getRank()) == view.layout.sizes.size();
     for (int64_t dim = 0; fits && dim < type.getRank(); ++dim) {
       auto agrees = [](int64_t known, AffineExpr given) {
         auto constant = dyn_cast<AffineConstantExpr>(given);

@@ -55,7 +55,7 @@ std::optional<int64_t> hybrid::evaluate(AffineExpr expr,
 
 static llvm::Expected<uint64_t> bytesOf(const PlanBuffer &buffer,
                                         const SymbolValues &symbols) {
-  std::optional<int64_t> bytes = 4; // f32 and i32 alike
+  std::optional<int64_t> bytes = buffer.type.getIntOrFloatBitWidth() / 8;
   for (AffineExpr size : buffer.sizes) {
     std::optional<int64_t> value = evaluate(size, symbols);
     bytes = bytes && value && *value >= 0

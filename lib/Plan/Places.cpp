@@ -54,6 +54,7 @@ private:
   Place placeOrNew(Value value);
   LogicalResult assignBackwards(Block &block);
   LogicalResult assignBackwards(Operation *op);
+  Place placeOfCopy(CastOp cast);
   LogicalResult deriveForwards(Block &block);
 
   func::FuncOp function;
@@ -83,6 +84,7 @@ std::optional<BufferKind> kindOfRole(StringRef role) {
       .Case("labels", BufferKind::Labels)
       .Case("weights", BufferKind::Weights)
       .Case("param", BufferKind::Param)
+      .Case("param_copy", BufferKind::ParamCopy)
       .Case("gradient", BufferKind::Gradient)
       .Case("state", BufferKind::State)
       .Case("moment1", BufferKind::Moment1)
@@ -103,10 +105,12 @@ LogicalResult PlaceAssigner::checkNamed(BufferKind kind, RankedTensorType type,
     return success();
   StringRef role = stringifyBufferKind(kind);
   Type element = type.getElementType();
-  if (!element.isF32() && !element.isInteger(32))
+  if (!element.isF32() && !element.isBF16() && !element.isF16() &&
+      !element.isInteger(32))
     return function.emitError(role)
            << " '" << name << "' of entry '" << entry.name
-           << "' has elements of type " << element << ", expected f32 or i32";
+           << "' has elements of type " << element
+           << ", expected f32, bf16, f16 or i32";
   if (name.empty())
     return function.emitError("an ")
            << role << " of entry '" << entry.name
@@ -289,6 +293,8 @@ LogicalResult PlaceAssigner::assignBackwards(Operation *op) {
   }
   if (isa<SliceOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
+  if (auto cast = dyn_cast<CastOp>(op); cast && cast.isParameterCopy())
+    return success();
   return op->emitOpError(
       "is not scheduled; phase 'schedule' must leave launches "
       "and views alone");
@@ -303,6 +309,18 @@ LogicalResult PlaceAssigner::assignBackwards(Block &block) {
 
 /// Gives reshapes and slices the view of what they read, and checks that a view
 /// with a purpose of its own is that view.
+/// The part of the buffer of copies that belongs to a parameter.
+Place PlaceAssigner::placeOfCopy(CastOp cast) {
+  const std::string path =
+      entry.buffers[places.values.at(cast.getX()).buffer].path;
+  RankedTensorType type = cast.getResult().getType();
+  for (auto [index, buffer] : llvm::enumerate(entry.buffers))
+    if (buffer.kind == BufferKind::ParamCopy && buffer.path == path)
+      return {static_cast<unsigned>(index), Layout::contiguous(type)};
+  return {addBuffer(BufferKind::ParamCopy, path, type, path),
+          Layout::contiguous(type)};
+}
+
 LogicalResult PlaceAssigner::deriveForwards(Block &block) {
   for (Operation &op : block) {
     for (Region &region : op.getRegions())
@@ -320,6 +338,8 @@ LogicalResult PlaceAssigner::deriveForwards(Block &block) {
                << " needs a copy, because its rows lie apart; one must be "
                   "scheduled";
       place = {source.buffer, *layout};
+    } else if (auto cast = dyn_cast<CastOp>(op)) {
+      place = placeOfCopy(cast);
     } else if (auto slice = dyn_cast<SliceOp>(op)) {
       Place source = places.values.at(slice.getX());
       place = {source.buffer,

@@ -19,6 +19,8 @@ llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
     return "arena";
   case BufferKind::Param:
     return "param";
+  case BufferKind::ParamCopy:
+    return "param_copy";
   case BufferKind::Gradient:
     return "gradient";
   case BufferKind::State:
@@ -51,6 +53,12 @@ llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
     return "constant";
   }
   llvm_unreachable("unknown buffer kind");
+}
+
+std::string hybrid::stringifyElementType(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,7 +155,7 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
 static json::Value bufferToJSON(const PlanBuffer &buffer) {
   json::Object object{{"name", buffer.name},
                       {"kind", stringifyBufferKind(buffer.kind)},
-                      {"type", isa<FloatType>(buffer.type) ? "f32" : "i32"},
+                      {"type", stringifyElementType(buffer.type)},
                       {"sizes", exprsToJSON(buffer.sizes)}};
   if (!buffer.path.empty())
     object["path"] = buffer.path;

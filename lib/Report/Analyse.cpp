@@ -162,8 +162,9 @@ static void addStates(ModelReport &report, const ModelTables &tables) {
     // One token at a time: the ring of a window has as many rows as it sees.
     int64_t empty = getElements(row.type, {/*tokens=*/1, /*past=*/-1});
     int64_t one = getElements(row.type, {/*tokens=*/1, /*past=*/0});
+    int64_t width = row.type.getElementTypeBitWidth() / 8;
     report.layers[layer].groups[getGroup(rest)].state +=
-        StateBytes{4 * (one - empty), 4 * empty};
+        StateBytes{width * (one - empty), width * empty};
   }
 }
 

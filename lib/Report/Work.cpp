@@ -41,9 +41,13 @@ int64_t hybrid::getElements(RankedTensorType type, Call call) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
+static double elementBytes(RankedTensorType type) {
+  return type.getElementTypeBitWidth() / 8.0;
+}
+
 double hybrid::getBytes(Value value, Call call) {
   RankedTensorType type = getType(value);
-  return type ? 4.0 * getElements(type, call) : 0.0;
+  return type ? elementBytes(type) * getElements(type, call) : 0.0;
 }
 
 /// Keys that a query sees, summed over the queries of the call: the last
@@ -76,7 +80,7 @@ static double getCacheReads(Value cache, ArrayRef<int64_t> windows,
     rows = std::max(rows, window ? std::min(window - 1 + sink, call.past)
                                  : call.past);
   RankedTensorType type = getType(cache);
-  return 4.0 * rows * type.getDimSize(1) * type.getDimSize(3);
+  return elementBytes(type) * rows * type.getDimSize(1) * type.getDimSize(3);
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,7 +167,7 @@ static double getFlops(Operation *op, Call call) {
           [&](Operation *rows) { return 3.0 * elements(rows->getResult(0)); })
       .Case(
           [&](CrossEntropyOp loss) { return 3.0 * elements(loss.getLogits()); })
-      .Case<EmbedOp, ReshapeOp, SliceOp, ConcatOp, LastRowsOp, FillOp>(
+      .Case<EmbedOp, ReshapeOp, SliceOp, ConcatOp, CastOp, LastRowsOp, FillOp>(
           [](Operation *) { return 0.0; })
       .Default([&](Operation *rows) { return elements(rows->getResult(0)); });
 }
@@ -174,9 +178,10 @@ static double getOperationBytes(Operation *op, Call call) {
     bytes += getBytes(value, call);
   for (Value value : op->getResults())
     bytes += getBytes(value, call);
-  // Views move nothing; a lookup reads the rows it gives; a cache is read where
+  // Views move nothing, nor do casts, which are part of what reads or writes; a
+  // lookup reads the rows it gives; a cache is read where
   // it is visible and written where tokens are new.
-  if (isa<ReshapeOp, SliceOp, ConcatOp, FillOp>(op))
+  if (isa<ReshapeOp, SliceOp, ConcatOp, CastOp, FillOp>(op))
     return 0;
   if (isa<EmbedOp, LastRowsOp>(op))
     return 2.0 * getBytes(op->getResult(0), call);

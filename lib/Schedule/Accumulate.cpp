@@ -53,7 +53,8 @@ LogicalResult hybrid::scheduleGradientSum(Scheduler &scheduler, AddOp op) {
         TypeSwitch<Operation *, Value>(producer)
             .Case<ProductOp, EmbedGradOp, ReduceTokensOp>([&](auto known) {
               return scheduleAccumulated(scheduler, known, builder, op.getA());
-            });
+            })
+            .Default(Value());
   if (!sum)
     return scheduleInPlace(scheduler, op);
   ++scheduler.numAccumulated;

@@ -26,6 +26,8 @@ static tile::ProductShape shapeOf(ProductOp op, const TargetTraits &target) {
   shape.depth = a.getDimSize(depthDim);
   shape.transposeA = op.getTransposeA();
   shape.transposeB = op.getTransposeB();
+  shape.element = a.getElementType();
+  shape.resultElement = c.getElementType();
   if (ShapedType::isDynamic(shape.rows))
     shape.dynamicSize = getSizes(c).getResult(0);
   else if (ShapedType::isDynamic(shape.depth))

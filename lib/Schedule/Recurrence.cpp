@@ -29,6 +29,7 @@ template <typename Op> static tile::RecurrenceShape shapeOf(Op op) {
   shape.keyDim = k.getDimSize(2);
   shape.valueDim = v.getDimSize(2);
   shape.scale = op.getScale().convertToDouble();
+  shape.element = q.getElementType();
   shape.window = op.getWindow().value_or(0);
   shape.stride = op.getStride().value_or(0);
   shape.hasState = static_cast<bool>(op.getInitial());
@@ -276,6 +277,11 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
   inputs.push_back(op.getDout());
 
   SmallVector<Type> outputs(op->getResultTypes());
+  if (!shape.sharesGradients())
+    shape.gradientElement = shape.element;
+  else
+    for (Type &type : MutableArrayRef(outputs).take_front(3))
+      type = cast<RankedTensorType>(type).clone(builder.getF32Type());
   SmallVector<int64_t> ties;
   RowwiseOp before;
   if (op.getDinitial()) {
@@ -297,8 +303,9 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
                   "states at the chunk borders are computed again, not saved");
   DispatchOp dispatch =
       scheduler.dispatch(builder, loc, program, inputs, outputs, ties);
-  op->replaceAllUsesWith(
-      dispatch->getResults().take_front(op->getNumResults()));
+  for (auto [old, made] : llvm::zip(op->getResults(), dispatch->getResults()))
+    if (failed(roundInto(scheduler, builder, made, old)))
+      return failure();
   op.erase();
   return before ? scheduleRowwise(scheduler, before) : success();
 }

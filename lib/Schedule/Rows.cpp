@@ -18,16 +18,17 @@ using namespace hybrid;
 // Short convolution
 //===----------------------------------------------------------------------===//
 
-static tile::ShortConvShape shapeOf(Value weight) {
+static tile::ShortConvShape shapeOf(Value x, Value weight) {
   auto type = cast<RankedTensorType>(weight.getType());
   tile::ShortConvShape shape;
+  shape.element = elementOf(x);
   shape.channels = type.getDimSize(0);
   shape.kernel = type.getDimSize(1);
   return shape;
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
-  tile::ShortConvShape shape = shapeOf(op.getWeight());
+  tile::ShortConvShape shape = shapeOf(op.getX(), op.getWeight());
   shape.hasState = static_cast<bool>(op.getState());
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
@@ -80,7 +81,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
 }
 
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
-  tile::ShortConvShape shape = shapeOf(op.getWeight());
+  tile::ShortConvShape shape = shapeOf(op.getX(), op.getWeight());
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);
@@ -208,18 +209,19 @@ replaceByLaunch(Scheduler &scheduler, Operation *op, StringRef variant,
   return success();
 }
 
-static tile::EmbedShape embedShape(Value table) {
+static tile::EmbedShape embedShape(Value table, Value rows) {
   auto type = cast<RankedTensorType>(table.getType());
   tile::EmbedShape shape;
+  shape.element = elementOf(rows);
   shape.vocab = type.getDimSize(0);
   shape.width = type.getDimSize(1);
   return shape;
 }
 
 /// With many processors each looks after a few rows of the table.
-static tile::EmbedShape embedGradShape(const TargetTraits &target, Value table,
-                                       bool accumulate) {
-  tile::EmbedShape shape = embedShape(table);
+static tile::EmbedShape embedGradShape(const TargetTraits &target,
+                                       EmbedGradOp op, bool accumulate) {
+  tile::EmbedShape shape = embedShape(op.getDtable(), op.getDy());
   shape.accumulate = accumulate;
   if (!target.takesTurns)
     shape.rowBlock = std::clamp<int64_t>(shape.vocab / 2048, 1, 64);
@@ -229,7 +231,8 @@ static tile::EmbedShape embedGradShape(const TargetTraits &target, Value table,
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedOp op) {
   scheduler.chose(op, "HYB-S501", "rows gathered by id", "one row per token");
   return replaceByLaunch(scheduler, op, "gather", [&](OpBuilder &programs) {
-    return tile::buildEmbed(programs, op.getLoc(), embedShape(op.getTable()));
+    return tile::buildEmbed(programs, op.getLoc(),
+                            embedShape(op.getTable(), op.getResult()));
   });
 }
 
@@ -238,7 +241,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedGradOp op) {
                   "tokens share rows, so columns run apart and tokens do not");
   return replaceByLaunch(scheduler, op, "scatter", [&](OpBuilder &programs) {
     return tile::buildEmbedGrad(programs, op.getLoc(),
-                                embedGradShape(scheduler.target, op.getDtable(),
+                                embedGradShape(scheduler.target, op,
                                                /*accumulate=*/false));
   });
 }
@@ -248,8 +251,7 @@ Value hybrid::scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
   tile::ProgramOp program = scheduler.programs.get(
       op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildEmbedGrad(programs, op.getLoc(),
-                                    embedGradShape(scheduler.target,
-                                                   op.getDtable(),
+                                    embedGradShape(scheduler.target, op,
                                                    /*accumulate=*/true));
       });
   scheduler.chose(op, "HYB-S503", "added to the gradient in place",
@@ -349,7 +351,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, LastRowsOp op) {
   scheduler.chose(op, "HYB-S506", "one row per segment", "others are not read");
   return replaceByLaunch(scheduler, op, "rows", [&](OpBuilder &programs) {
     auto x = cast<RankedTensorType>(op.getX().getType());
-    return tile::buildLastRows(programs, op.getLoc(), x.getDimSize(1));
+    return tile::buildLastRows(programs, op.getLoc(), x.getDimSize(1),
+                               x.getElementType());
   });
 }
 
@@ -383,6 +386,7 @@ bool hybrid::isGradientOfSum(Operation *op) {
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op) {
   tile::CrossEntropyShape shape =
       crossEntropyShape(op.getLogits(), scheduler.target);
+  shape.gradientElement = elementOf(op.getDlogits());
   SmallVector<Value> inputs{op.getLogits(), op.getLabels(), op.getWeights()};
   if (op.getDloss() && !isGradientOfSum(op.getDloss().getDefiningOp())) {
     shape.hasLossGradient = true;

@@ -38,6 +38,10 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op) {
         // Left for the sum that it is added to.
         return isAccumulated(known) ? success() : scheduleOp(scheduler, known);
       })
+      .Case<CastOp>([&](CastOp cast) {
+        return cast.isParameterCopy() ? success()
+                                      : scheduleRowwise(scheduler, cast);
+      })
       .Case<AddOp>([&](AddOp add) {
         return isGradientSum(add) ? scheduleGradientSum(scheduler, add)
                                   : scheduleRowwise(scheduler, add);
@@ -88,6 +92,8 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
         return signalPassFailure();
     }
     if (isTrained && failed(addUpdate(scheduler, getOperation())))
+      return signalPassFailure();
+    if (failed(addParameterCopy(scheduler, getOperation())))
       return signalPassFailure();
     numDispatches += scheduler.numDispatches;
     numAlternatives += scheduler.numAlternatives;

@@ -61,6 +61,21 @@ bool hybrid::isDecoded(Operation *op) {
   return false;
 }
 
+Type hybrid::elementOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+LogicalResult hybrid::roundInto(Scheduler &scheduler, OpBuilder &builder,
+                                Value value, Value old) {
+  if (value.getType() == old.getType()) {
+    old.replaceAllUsesWith(value);
+    return success();
+  }
+  auto rounded = CastOp::create(builder, value.getLoc(), old.getType(), value);
+  old.replaceAllUsesWith(rounded);
+  return scheduleRowwise(scheduler, rounded);
+}
+
 RankedTensorType hybrid::workspaceType(AffineMap leading,
                                        ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> shape(leading.getNumResults(), ShapedType::kDynamic);

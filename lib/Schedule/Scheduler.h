@@ -51,6 +51,13 @@ public:
 /// Whether calls of the entry around `op` may be decoding steps of a few rows.
 bool isDecoded(mlir::Operation *op);
 
+mlir::Type elementOf(mlir::Value value);
+
+/// Puts a scheduled cast of `value`, which a launch made in f32, where `old`
+/// was read.
+mlir::LogicalResult roundInto(Scheduler &scheduler, mlir::OpBuilder &builder,
+                              mlir::Value value, mlir::Value old);
+
 /// A tensor of which only its producer and reader know: static sizes after
 /// leading sizes that are expressions of the six symbols.
 mlir::RankedTensorType workspaceType(mlir::AffineMap leading,
@@ -82,6 +89,10 @@ mlir::LogicalResult scheduleInPlace(Scheduler &scheduler, mlir::Operation *op);
 
 /// Adds the entry `update` for the parameters of the module's tables.
 mlir::LogicalResult addUpdate(Scheduler &scheduler, mlir::ModuleOp module);
+/// Adds the entry `copy_parameters` to a module whose entries read copies of
+/// the parameters in the compute type.
+mlir::LogicalResult addParameterCopy(Scheduler &scheduler,
+                                     mlir::ModuleOp module);
 
 // Sums into the caller's gradients (Accumulate.cpp).
 

@@ -25,6 +25,7 @@ static tile::SoftmaxShape shapeOf(Op op, const TargetTraits &target) {
   shape.valueDim = v.getDimSize(2);
   shape.keyTile = target.forwardKeyTile(std::max(shape.dim, shape.valueDim));
   shape.scale = op.getScale().convertToDouble();
+  shape.element = q.getElementType();
   llvm::append_range(shape.windows, op.getWindows());
   llvm::append_range(shape.sinks, op.getSinks());
   return shape;
@@ -74,8 +75,14 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
     scheduler.chose(
         op, "HYB-S102", tilesOf(shape),
         "key tiles take turns to add to dq, so the sum has one order");
-    op->replaceAllUsesWith(
-        launch("backward", tile::buildSoftmaxBackward, types));
+    auto dq = cast<RankedTensorType>(types[0]);
+    DispatchOp all =
+        launch("backward", tile::buildSoftmaxBackward,
+               {dq.clone(builder.getF32Type()), types[1], types[2]});
+    for (unsigned n : {1, 2})
+      op->getResult(n).replaceAllUsesWith(all->getResult(n));
+    if (failed(roundInto(scheduler, builder, all->getResult(0), op.getDq())))
+      return failure();
   } else {
     scheduler.chose(op, "HYB-S105", tilesOf(shape) + ", scores computed twice",
                     "dq and dk, dv are sums of their own, each in one order "

@@ -19,43 +19,72 @@
 using namespace mlir;
 using namespace hybrid;
 
-/// `update(parameters, gradient, moment 1, moment 2, scalars)` gives back all
-/// but the gradient, in place.
-static func::FuncOp createUpdate(ModuleOp module, RankedTensorType flat,
-                                 RankedTensorType scalars) {
+/// A whole buffer that an entry takes or gives.
+struct Flat {
+  StringRef role;
+  Type type;
+};
+
+static func::FuncOp createEntry(ModuleOp module, StringRef name,
+                                ArrayRef<Flat> arguments,
+                                ArrayRef<Flat> results) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  Location loc = NameLoc::get(builder.getStringAttr("update"));
-  Type arguments[] = {flat, flat, flat, flat, scalars};
-  Type results[] = {flat, flat, flat, scalars};
+  Location loc = NameLoc::get(builder.getStringAttr(name));
+  auto typesOf = [](ArrayRef<Flat> buffers) {
+    return llvm::map_to_vector(
+        buffers, [](const Flat &flat) -> Type { return flat.type; });
+  };
   auto function = func::FuncOp::create(
-      builder, loc, "update", builder.getFunctionType(arguments, results));
-  function->setAttr("hybrid.entry", builder.getStringAttr("update"));
-  StringRef roles[] = {"param", "gradient", "moment1", "moment2", "scalars"};
-  for (auto [index, role] : llvm::enumerate(roles))
-    function.setArgAttr(index, "hybrid.role", builder.getStringAttr(role));
-  unsigned returned[] = {0, 2, 3, 4};
-  for (auto [index, role] : llvm::enumerate(returned))
+      builder, loc, name,
+      builder.getFunctionType(typesOf(arguments), typesOf(results)));
+  function->setAttr("hybrid.entry", builder.getStringAttr(name));
+  for (auto [index, flat] : llvm::enumerate(arguments))
+    function.setArgAttr(index, "hybrid.role", builder.getStringAttr(flat.role));
+  for (auto [index, flat] : llvm::enumerate(results))
     function.setResultAttr(index, "hybrid.role",
-                           builder.getStringAttr(roles[role]));
+                           builder.getStringAttr(flat.role));
   function.addEntryBlock();
   return function;
+}
+
+static tile::OptimiserShape shapeOf(const Scheduler &scheduler,
+                                    const ModelTables &tables) {
+  ParameterLayout layout(tables.params);
+  tile::OptimiserShape shape;
+  shape.block = scheduler.target.optimiserBlock;
+  shape.elements = layout.elements;
+  shape.decayElements = layout.decayElements;
+  if (!tables.meta.computeType.isF32())
+    shape.copyElement = tables.meta.computeType;
+  return shape;
 }
 
 LogicalResult hybrid::addUpdate(Scheduler &scheduler, ModuleOp module) {
   FailureOr<ModelTables> tables = getModelTables(module);
   if (failed(tables))
     return failure();
-  ParameterLayout layout(tables->params);
-  tile::OptimiserShape shape;
-  shape.block = scheduler.target.optimiserBlock;
-  shape.elements = layout.elements;
-  shape.decayElements = layout.decayElements;
-
+  tile::OptimiserShape shape = shapeOf(scheduler, *tables);
   Type f32 = Float32Type::get(module.getContext());
-  auto flat = RankedTensorType::get({layout.elements}, f32);
+  auto flat = RankedTensorType::get({shape.elements}, f32);
   auto scalarsType = RankedTensorType::get({tile::NumOptimiserScalars}, f32);
   auto partials = RankedTensorType::get({shape.blocks()}, f32);
-  func::FuncOp function = createUpdate(module, flat, scalarsType);
+  SmallVector<Flat> results = {{"param", flat},
+                               {"moment1", flat},
+                               {"moment2", flat},
+                               {"scalars", scalarsType}};
+  SmallVector<Type> stepped(3, flat);
+  if (shape.copyElement) {
+    stepped.push_back(flat.clone(shape.copyElement));
+    results.push_back({"param_copy", stepped.back()});
+  }
+  // All but the gradient come back, in place.
+  func::FuncOp function = createEntry(module, "update",
+                                      {{"param", flat},
+                                       {"gradient", flat},
+                                       {"moment1", flat},
+                                       {"moment2", flat},
+                                       {"scalars", scalarsType}},
+                                      results);
   Block &body = function.getBody().front();
   Value parameters = body.getArgument(0), gradient = body.getArgument(1),
         moment1 = body.getArgument(2), moment2 = body.getArgument(3),
@@ -77,10 +106,41 @@ LogicalResult hybrid::addUpdate(Scheduler &scheduler, ModuleOp module) {
       {squares->getResult(0), scalars}, scalarsType, /*ties=*/{0, 1});
   DispatchOp step = scheduler.dispatch(
       builder, loc, program("step", tile::buildAdamW),
-      {parameters, gradient, moment1, moment2, norm->getResult(0)},
-      {flat, flat, flat}, /*ties=*/{0, 0, 1, 2, 2, 3});
-  func::ReturnOp::create(builder, loc,
-                         ValueRange{step->getResult(0), step->getResult(1),
-                                    step->getResult(2), norm->getResult(0)});
+      {parameters, gradient, moment1, moment2, norm->getResult(0)}, stepped,
+      /*ties=*/{0, 0, 1, 2, 2, 3});
+  SmallVector<Value> returned(step->getResults().take_front(3));
+  returned.push_back(norm->getResult(0));
+  llvm::append_range(returned, step->getResults().drop_front(3));
+  func::ReturnOp::create(builder, loc, returned);
+  return success();
+}
+
+LogicalResult hybrid::addParameterCopy(Scheduler &scheduler, ModuleOp module) {
+  bool isRead = false;
+  module.walk([&](CastOp cast) { isRead |= cast.isParameterCopy(); });
+  if (!isRead)
+    return success();
+  FailureOr<ModelTables> tables = getModelTables(module);
+  if (failed(tables))
+    return failure();
+  tile::OptimiserShape shape = shapeOf(scheduler, *tables);
+  if (!shape.copyElement)
+    return module.emitError("casts parameters, but hybrid.meta gives no "
+                            "narrower type; run hybrid-build-graph");
+  auto flat = RankedTensorType::get({shape.elements},
+                                    Float32Type::get(module.getContext()));
+  Type copy = flat.clone(shape.copyElement);
+  func::FuncOp function = createEntry(
+      module, "copy_parameters", {{"param", flat}}, {{"param_copy", copy}});
+  Block &body = function.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockEnd(&body);
+  Location loc = function.getLoc();
+  tile::ProgramOp program = scheduler.programs.get(
+      function, "copy", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildParameterCopy(programs, loc, shape);
+      });
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, loc, program, body.getArgument(0), copy);
+  func::ReturnOp::create(builder, loc, dispatch->getResults());
   return success();
 }

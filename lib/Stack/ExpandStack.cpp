@@ -125,7 +125,7 @@ struct ExpandStack : public hybrid::impl::HybridExpandStackBase<ExpandStack> {
         builder, model.getLoc(), model.getSymName(), model.getVocab(),
         model.getWidth(), model.getTrained().value_or(0),
         model.getEpsilon().value_or(1e-5), model.getInitStd().value_or(0.02),
-        model.getTied());
+        model.getDtypeAttr(), model.getTied());
     if (Attribute recompute = model->getAttr("hybrid.recompute"))
       stack->setAttr("hybrid.recompute", recompute);
     builder.createBlock(&stack.getBody());

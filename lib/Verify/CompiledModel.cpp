@@ -17,16 +17,31 @@ using namespace hybrid;
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// Appends the elements of dims `dim` and later from `data` on, in row-major
+/// Element `index` of a view of numbers.
+static double elementAt(const hyb_launch_view &view, int64_t index) {
+  if (view.type == HYB_F32)
+    return static_cast<const float *>(view.data)[index];
+  const llvm::fltSemantics &semantics = view.type == HYB_BF16
+                                            ? llvm::APFloat::BFloat()
+                                            : llvm::APFloat::IEEEhalf();
+  uint16_t bits = static_cast<const uint16_t *>(view.data)[index];
+  llvm::APFloat number(semantics, llvm::APInt(16, bits));
+  bool losesInfo = false;
+  number.convert(llvm::APFloat::IEEEdouble(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.convertToDouble();
+}
+
+/// Appends the elements of dims `dim` and later from `first` on, in row-major
 /// order.
 static void appendElements(const hyb_launch_view &view, int32_t dim,
-                           const float *data, std::vector<double> &elements) {
+                           int64_t first, std::vector<double> &elements) {
   if (dim == view.rank) {
-    elements.push_back(*data);
+    elements.push_back(elementAt(view, first));
     return;
   }
   for (int64_t i = 0; i < view.sizes[dim]; ++i)
-    appendElements(view, dim + 1, data + i * view.strides[dim], elements);
+    appendElements(view, dim + 1, first + i * view.strides[dim], elements);
 }
 
 void Recorder::record(const hyb_launch &launch) {
@@ -52,7 +67,7 @@ void Recorder::record(const hyb_launch &launch) {
     auto type = cast<RankedTensorType>(output.value.getType());
     oracle::Tensor tensor;
     tensor.shape = oracle::getShape(type, call);
-    appendElements(view, 0, static_cast<const float *>(view.data), tensor.data);
+    appendElements(view, 0, /*first=*/0, tensor.data);
     values[output.value] = {launch.layer, launch.op, launch.kernel,
                             std::move(tensor)};
   }

@@ -106,9 +106,13 @@ void LaunchMatcher::match(Operation *launch) {
     return;
   if (Operation *sum = sumWrittenBy(launch, op))
     op = sum;
-  for (Value result : launch->getResults())
-    for (Value value : op->getResults())
+  // A launch that makes everything has the results in order, some perhaps in a
+  // wider type that a cast follows.
+  bool makesAll = launch->getNumResults() >= op->getNumResults();
+  for (OpResult result : launch->getResults())
+    for (OpResult value : op->getResults())
       if (holdSameElements(result.getType(), value.getType()) &&
+          (!makesAll || result.getResultNumber() == value.getResultNumber()) &&
           matched.insert(value).second) {
         valueOf[result] = value;
         break;

@@ -10,6 +10,7 @@
 #include "CompiledModel.h"
 #include "Evaluate.h"
 
+#include <cmath>
 #include <random>
 
 using namespace mlir;
@@ -19,6 +20,38 @@ using oracle::Tensor;
 /// f32 against f64. An operation is given the compiled model's own values; a
 /// whole call adds up the errors of its operations.
 static constexpr double kOperation = 1e-5, kForward = 5e-5, kBackward = 5e-4;
+/// The same of a model that computes in a narrower type, in units of that
+/// type's spacing: an operation rounds its result, and may round operands of
+/// products; over a call the errors of all operations add up, and gradients of a
+/// trained model are small differences of large terms.
+static constexpr double kNarrowOperation = 1, kNarrowForward = 4,
+                        kNarrowBackward = 32;
+
+/// The spacing of numbers just above 1 in the type, 0 for f32.
+static double spacingOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !isa<BFloat16Type, Float16Type>(tensor.getElementType()))
+    return 0;
+  auto element = cast<FloatType>(tensor.getElementType());
+  return std::ldexp(1.0, 1 - static_cast<int>(element.getFPMantissaWidth()));
+}
+
+static double spacingOf(Operation *op) {
+  double widest = 0;
+  for (Type type : op->getOperandTypes())
+    widest = std::max(widest, spacingOf(type));
+  for (Type type : op->getResultTypes())
+    widest = std::max(widest, spacingOf(type));
+  return widest;
+}
+
+/// Of the widest that an entry computes in.
+static double spacingOf(func::FuncOp function) {
+  double widest = 0;
+  for (Operation &op : function.getBody().front())
+    widest = std::max(widest, spacingOf(&op));
+  return widest;
+}
 
 namespace {
 
@@ -43,7 +76,8 @@ private:
   void compareOperation(StringRef callName, Operation *op,
                         const oracle::Call &call,
                         MutableArrayRef<Tensor> expected);
-  void note(StringRef callName, const Written &written, double error);
+  void note(StringRef callName, const Written &written, double error,
+            double spacing);
   VerifyRow &row(StringRef callName, int64_t layer, StringRef op,
                  StringRef kernel, double bound);
   void noteResults(StringRef callName, func::FuncOp function,
@@ -70,22 +104,24 @@ VerifyRow &Verifier::row(StringRef callName, int64_t layer, StringRef op,
   kernel = algorithmOf(kernel);
   for (VerifyRow &known : report.rows)
     if (known.call == callName && known.layer == layer && known.op == op &&
-        known.kernel == kernel)
+        known.kernel == kernel && known.bound == bound)
       return known;
   report.rows.push_back(
       {callName.str(), layer, op.str(), kernel.str(), 0, bound});
   return report.rows.back();
 }
 
-void Verifier::note(StringRef callName, const Written &written, double error) {
-  VerifyRow &known =
-      row(callName, written.layer, written.op, written.kernel, kOperation);
+void Verifier::note(StringRef callName, const Written &written, double error,
+                    double spacing) {
+  VerifyRow &known = row(callName, written.layer, written.op, written.kernel,
+                         kOperation + kNarrowOperation * spacing);
   known.error = std::max(known.error, error);
 }
 
 /// What a caller gets, from everything the call did.
 void Verifier::noteResults(StringRef callName, func::FuncOp function,
                            ArrayRef<Tensor> found, ArrayRef<Tensor> expected) {
+  double spacing = spacingOf(function);
   for (auto [index, pair] : llvm::enumerate(llvm::zip_equal(found, expected))) {
     auto role = function.getResultAttrOfType<StringAttr>(index, "hybrid.role");
     auto path = function.getResultAttrOfType<StringAttr>(index, "hybrid.path");
@@ -94,8 +130,9 @@ void Verifier::noteResults(StringRef callName, func::FuncOp function,
     std::string name = "all: " + role.getValue().str();
     if (path)
       name += " of " + path.getValue().str();
-    VerifyRow &known =
-        row(callName, -1, name, "", role == "gradient" ? kBackward : kForward);
+    double bound = role == "gradient" ? kBackward + kNarrowBackward * spacing
+                                      : kForward + kNarrowForward * spacing;
+    VerifyRow &known = row(callName, -1, name, "", bound);
     known.error = std::max(known.error,
                            relativeError(std::get<0>(pair), std::get<1>(pair)));
   }
@@ -156,7 +193,8 @@ void Verifier::compareOperation(StringRef callName, Operation *op,
   for (OpResult result : op->getResults()) {
     unsigned index = result.getResultNumber();
     if (const Written *written = recorder.find(result))
-      note(callName, *written, relativeError(found[index], expected[index]));
+      note(callName, *written, relativeError(found[index], expected[index]),
+           spacingOf(op));
     expected[index] = std::move(found[index]);
   }
 }

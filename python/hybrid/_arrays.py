@@ -15,14 +15,20 @@ _HOST_ALIGNMENT, _DEVICE_ALIGNMENT = 64, 256
 
 _TYPES = {
     "float32": _library.DLType(_library.DL_FLOAT, 32, 1),
+    "bfloat16": _library.DLType(_library.DL_BFLOAT, 16, 1),
+    "float16": _library.DLType(_library.DL_FLOAT, 16, 1),
     "int32": _library.DLType(_library.DL_INT, 32, 1),
 }
 
 
 def type_name(type_):
     """The name of a DLPack type."""
-    letter = {_library.DL_INT: "int", _library.DL_UINT: "uint"}.get(type_.code, "float")
-    return f"{letter}{type_.bits}"
+    names = {
+        _library.DL_INT: "int",
+        _library.DL_UINT: "uint",
+        _library.DL_BFLOAT: "bfloat",
+    }
+    return f"{names.get(type_.code, 'float')}{type_.bits}"
 
 
 class TorchArrays:

@@ -70,7 +70,7 @@ DLManaged._fields_ = [
 ]
 
 DL_CPU, DL_CUDA = 1, 2
-DL_INT, DL_UINT, DL_FLOAT = 0, 1, 2
+DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 0, 1, 2, 4
 
 
 class RuntimeOptions(ctypes.Structure):

@@ -69,10 +69,29 @@ def _functions(text, name):
     )
 
 
+# What q, k and v may be made of, and what it is called in a spec.
+_ELEMENTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+def _in_f32(text, place, value, type_, element, operation):
+    """Adds a row-wise operation, which is f32 whatever `value` is made of; returns
+    the name of the result, which has the type of `value`."""
+    if element == "f32":
+        text.op(place, f"{value}n = {operation(value, type_)}")
+        return f"{value}n"
+    wide = type_.replace(element, "f32")
+    text.op(place, f"{value}w = hybrid.cast {value} : {type_} to {wide}")
+    text.op(place, f"{value}n = {operation(f'{value}w', wide)}")
+    text.op(place, f"{value}r = hybrid.cast {value}n : {wide} to {type_}")
+    return f"{value}r"
+
+
 @functools.lru_cache(maxsize=None)
-def _softmax(heads, kv_heads, dim, value_dim, windows, sinks, scale, log_n):
+def _softmax(
+    element, heads, kv_heads, dim, value_dim, windows, sinks, scale, log_n
+):
     q_type, k_type, v_type, o_type = (
-        f"tensor<?x{h}x{d}xf32>"
+        f"tensor<?x{h}x{d}x{element}>"
         for h, d in (
             (heads, dim),
             (kv_heads, dim),
@@ -85,8 +104,14 @@ def _softmax(heads, kv_heads, dim, value_dim, windows, sinks, scale, log_n):
     q = text.input("q", q_type)
     k, v = text.input("k", k_type), text.input("v", v_type)
     if log_n:
-        text.op("log_n", f"%s = hybrid.log_n_scale {q}, %segments trained {log_n} : {q_type}")
-        q = "%s"
+        q = _in_f32(
+            text,
+            "log_n",
+            q,
+            q_type,
+            element,
+            lambda x, t: f"hybrid.log_n_scale {x}, %segments trained {log_n} : {t}",
+        )
     text.op(
         "attention",
         f"%o, %lse = hybrid.attention {q}, {k}, {v}, %segments scale {_number(scale)} "
@@ -100,6 +125,7 @@ def _softmax(heads, kv_heads, dim, value_dim, windows, sinks, scale, log_n):
 
 @functools.lru_cache(maxsize=None)
 def _recurrence(
+    element,
     update,
     heads,
     kv_heads,
@@ -115,21 +141,29 @@ def _recurrence(
 ):
     """`decay` is "", "head" or "channel"; `state` says whether the function has an
     initial and a final state."""
-    q_type, k_type = f"tensor<?x{heads}x{dim}xf32>", f"tensor<?x{kv_heads}x{dim}xf32>"
-    v_type = f"tensor<?x{kv_heads}x{value_dim}xf32>"
-    o_type = f"tensor<?x{heads}x{value_dim}xf32>"
+    q_type, k_type, v_type, o_type = (
+        f"tensor<?x{h}x{d}x{element}>"
+        for h, d in (
+            (heads, dim),
+            (kv_heads, dim),
+            (kv_heads, value_dim),
+            (heads, value_dim),
+        )
+    )
     text = _Text("recurrence")
     operands = [text.input(*each) for each in (("q", q_type), ("k", k_type))]
     types = [q_type, k_type, v_type, "!hybrid.segments"]
     operands += [text.input("v", v_type), "%segments"]
     if l2norm:
         for i, name in enumerate("qk"):
-            text.op(
+            operands[i] = _in_f32(
+                text,
                 f"normalize_{name}",
-                f"%{name}n = hybrid.normalize l2 %{name} epsilon {_number(1e-6)} : "
-                f"{types[i]}"
+                operands[i],
+                types[i],
+                element,
+                lambda x, t: f"hybrid.normalize l2 {x} epsilon {_number(1e-6)} : {t}",
             )
-            operands[i] = f"%{name}n"
     suffix = ""
     if decay:
         types.append(f"tensor<?x{heads}x{1 if decay == 'head' else dim}xf32>")
@@ -196,13 +230,20 @@ class _Inputs:
         rows = (self.batch, self.seq)
         self._expect("k", shapes["k"], rows + (self.kv_heads, self.dim))
         self._expect("v", shapes["v"], rows + (self.kv_heads, self.value_dim))
-        device = self.arrays.device(q)
+        device, dtype_of_q = self.arrays.device(q), self.arrays.dtype(q)
+        if dtype_of_q not in _ELEMENTS:
+            _refuse(
+                f"q has dtype {dtype_of_q}, expected float32, bfloat16 or float16; "
+                "convert it"
+            )
+        self.element = _ELEMENTS[dtype_of_q]
         for name, value in named.items():
             if value is None:
                 continue
             dtype = self.arrays.dtype(value)
-            if dtype != "float32":
-                _refuse(f"{name} has dtype {dtype}, expected float32; convert it")
+            expected = dtype_of_q if name in ("q", "k", "v") else "float32"
+            if dtype != expected:
+                _refuse(f"{name} has dtype {dtype}, expected {expected}; convert it")
             if self.arrays.device(value) != device:
                 _refuse(
                     f"{name} is on {self.arrays.device(value)} and q on {device}; move "
@@ -288,12 +329,13 @@ def softmax_attention(
                 by max(1, ln(p + 1) / ln(L)); None: they are not
     cu_seqlens  where sequences begin in a row, [sequences + 1]; batch must be 1
 
-    Gives o, [batch, seq, head, value_dim]. Arrays are float32, of torch, numpy or
-    the buffer protocol; torch tensors are differentiated. Raises hybrid.Error, with
+    Gives o, [batch, seq, head, value_dim]. Arrays are float32, bfloat16 or float16,
+    of torch, numpy or the buffer protocol; torch tensors are differentiated. Raises hybrid.Error, with
     the shapes or values that do not fit.
     """
     inputs = _Inputs(q, k, v, cu_seqlens)
     function = _softmax(
+        inputs.element,
         inputs.heads,
         inputs.kv_heads,
         inputs.dim,
@@ -355,6 +397,7 @@ def _recur(
             inputs.expect("initial_state", *state_shape)
         values["initial_state"] = initial_state
     function = _recurrence(
+        inputs.element,
         update,
         heads,
         inputs.kv_heads,
@@ -467,7 +510,8 @@ def gla(
                         stride · (floor((p - window) / stride) + 1). Without states
 
     Gives o, [batch, seq, head, value_dim], and the final state,
-    [sequences, head, dim, value_dim] or None. Arrays are float32, of torch, numpy or
+    [sequences, head, dim, value_dim] or None. q, k, v and o are float32, or bfloat16
+    or float16; gates, beta and states are float32. Arrays are of torch, numpy or
     the buffer protocol; torch tensors are differentiated, states included. Raises
     hybrid.Error, with the shapes or values that do not fit.
     """

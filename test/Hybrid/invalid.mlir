@@ -45,8 +45,8 @@ hybrid.model @layers vocab(256) width(64) layers(-2) {
 
 // -----
 
-// expected-error @+1 {{'hybrid.model' op dtype 'bf16' is not supported in version 0.1, which has f32; write dtype(f32) or leave it out}}
-hybrid.model @dtype vocab(256) width(64) layers(2) dtype(bf16) {
+// expected-error @+1 {{'hybrid.model' op dtype 'f64' is not one that models have; write dtype(f32), dtype(bf16) or dtype(f16)}}
+hybrid.model @dtype vocab(256) width(64) layers(2) dtype(f64) {
   hybrid.softmax heads(2) head_dim(32) position(nope)
 }
 

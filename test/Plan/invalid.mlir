@@ -112,7 +112,7 @@ func.func @f(%x: tensor<?x8xf32> {hybrid.role = "input", hybrid.path = "x"})
 
 // -----
 
-// expected-error @+1 {{input 'x' of entry 'f' has elements of type 'f64', expected f32 or i32}}
+// expected-error @+1 {{input 'x' of entry 'f' has elements of type 'f64', expected f32, bf16, f16 or i32}}
 func.func @f(%x: tensor<?x8xf64> {hybrid.role = "input", hybrid.path = "x"}) attributes {hybrid.entry = "f"} {
   return
 }

@@ -24,9 +24,10 @@ struct ModelMeta {
   std::string name;
   int64_t vocab;
   int64_t trainedLength; // 0 when the spec states none
+  mlir::Type computeType;
 };
 
-/// One parameter, f32.
+/// One parameter; f32, and its copy of the compute type.
 struct ParameterRow {
   std::string path; // layers.3.mixer.q_proj.weight
   llvm::SmallVector<int64_t> shape;

@@ -15,21 +15,28 @@ include "hybrid/Hybrid/HybridAttrs.td"
 include "hybrid/Hybrid/HybridTypes.td"
 
 // Shapes are written [a, b, c]; `tokens` is the length of the packed stream.
-// Data is f32; ids and labels are i32.
+// Ids and labels are i32. Data is f32 where it says so, else of the model's
+// compute type (docs/rationale/precision.md).
 class Graph_TensorOfRank<Type element, int rank, string shape>
     : ConfinedType<RankedTensorOf<[element]>,
                    [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == " # rank>],
                    element.summary # " tensor of shape " # shape>;
 
+def Graph_Number : AnyTypeOf<[F32, BF16, F16], "f32, bf16 or f16">;
 def Graph_Tensor : RankedTensorOf<[F32]>;
-def Graph_Heads : Graph_TensorOfRank<F32, 3, "[tokens, heads, dim]">;
-def Graph_Rows : Graph_TensorOfRank<F32, 2, "[tokens, width]">;
+def Graph_AnyTensor : RankedTensorOf<[F32, BF16, F16]>;
+def Graph_Heads : Graph_TensorOfRank<Graph_Number, 3, "[tokens, heads, dim]">;
+def Graph_HeadsF32 : Graph_TensorOfRank<F32, 3, "[tokens, heads, dim]">;
+def Graph_Rows : Graph_TensorOfRank<Graph_Number, 2, "[tokens, width]">;
+def Graph_RowsF32 : Graph_TensorOfRank<F32, 2, "[tokens, width]">;
 def Graph_PerHead : Graph_TensorOfRank<F32, 2, "[tokens, heads]">;
 def Graph_PerToken : Graph_TensorOfRank<F32, 1, "[tokens]">;
 def Graph_Ids : Graph_TensorOfRank<I32, 1, "[tokens]">;
-def Graph_Weight : Graph_TensorOfRank<F32, 2, "[out, in]">;
-def Graph_ConvState : Graph_TensorOfRank<F32, 3, "[slots, kernel - 1, channels]">;
-def Graph_Cache : Graph_TensorOfRank<F32, 4, "[slots, heads, rows, dim]">;
+def Graph_Matrix : Graph_TensorOfRank<Graph_Number, 2, "[rows, columns]">;
+def Graph_Weight : Graph_TensorOfRank<Graph_Number, 2, "[out, in]">;
+def Graph_WeightF32 : Graph_TensorOfRank<F32, 2, "[out, in]">;
+def Graph_ConvState : Graph_TensorOfRank<Graph_Number, 3, "[slots, kernel - 1, channels]">;
+def Graph_Cache : Graph_TensorOfRank<Graph_Number, 4, "[slots, heads, rows, dim]">;
 
 // Every graph operation is a function of its operands: states are operand and
 // result, and the plan makes them one buffer.

@@ -25,7 +25,7 @@ def Hybrid_ShortConvOp : Graph_InferredDifferentiableOp<"short_conv"> {
     | | shape |
     |---|---|
     | x, y | `[tokens, channels]` |
-    | weight | `[channels, kernel]` |
+    | weight | `[channels, kernel]`, f32 |
     | state | `[slots, kernel - 1, channels]` |
 
     Example, from `test/Hybrid/Graph/ops.mlir`:
@@ -36,7 +36,7 @@ def Hybrid_ShortConvOp : Graph_InferredDifferentiableOp<"short_conv"> {
     %y, %s2 = hybrid.short_conv %x, %w, %segments state(%s) : (tensor<?x64xf32>, tensor<64x4xf32>, !hybrid.segments, tensor<?x3x64xf32, #hybrid.slots>) -> (tensor<?x64xf32>, tensor<?x3x64xf32, #hybrid.slots>)
     ```
   }];
-  let arguments = (ins Graph_Rows:$x, Graph_Weight:$weight, Hybrid_Segments:$segments,
+  let arguments = (ins Graph_Rows:$x, Graph_WeightF32:$weight, Hybrid_Segments:$segments,
                        Optional<Graph_ConvState>:$state);
   let results = (outs Graph_Rows:$result, Optional<Graph_ConvState>:$new_state);
   let assemblyFormat = [{
@@ -57,9 +57,9 @@ def Hybrid_ShortConvGradOp : Graph_InferredOp<"short_conv_grad"> {
     %dx, %dw = hybrid.short_conv_grad %x, %w, %segments, %dy : (tensor<?x64xf32>, tensor<64x4xf32>, !hybrid.segments, tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<64x4xf32>)
     ```
   }];
-  let arguments = (ins Graph_Rows:$x, Graph_Weight:$weight, Hybrid_Segments:$segments,
+  let arguments = (ins Graph_Rows:$x, Graph_WeightF32:$weight, Hybrid_Segments:$segments,
                        Graph_Rows:$dy);
-  let results = (outs Graph_Rows:$dx, Graph_Weight:$dweight);
+  let results = (outs Graph_Rows:$dx, Graph_WeightF32:$dweight);
   let assemblyFormat = [{
     $x `,` $weight `,` $segments `,` $dy attr-dict `:` functional-type(operands, results)
   }];
@@ -223,7 +223,7 @@ def Hybrid_RecurrenceOp
     ```
   }];
   let arguments = (ins Hybrid_UpdateRuleAttr:$update, Graph_Heads:$q, Graph_Heads:$k,
-                       Graph_Heads:$v, Hybrid_Segments:$segments, Optional<Graph_Heads>:$decay,
+                       Graph_Heads:$v, Hybrid_Segments:$segments, Optional<Graph_HeadsF32>:$decay,
                        Optional<Graph_PerHead>:$beta, Optional<Graph_Tensor>:$initial,
                        F64Attr:$scale, OptionalAttr<I64Attr>:$window,
                        OptionalAttr<I64Attr>:$stride);
@@ -275,7 +275,7 @@ def Hybrid_RecurrenceGradOp
   }];
   let arguments = (ins Hybrid_UpdateRuleAttr:$update, Graph_Heads:$q, Graph_Heads:$k,
                        Graph_Heads:$v, Hybrid_Segments:$segments, Graph_Heads:$dout,
-                       Optional<Graph_Heads>:$decay, Optional<Graph_PerHead>:$beta,
+                       Optional<Graph_HeadsF32>:$decay, Optional<Graph_PerHead>:$beta,
                        Optional<Graph_Tensor>:$initial, Optional<Graph_Tensor>:$dfinal,
                        F64Attr:$scale, OptionalAttr<I64Attr>:$window,
                        OptionalAttr<I64Attr>:$stride);

@@ -43,18 +43,19 @@ def Hybrid_EmbedGradOp : Graph_Op<"embed_grad"> {
     ```
   }];
   let arguments = (ins Graph_Ids:$ids, Graph_Rows:$dy);
-  let results = (outs Graph_Weight:$dtable);
+  let results = (outs Graph_WeightF32:$dtable);
   let assemblyFormat = "$ids `,` $dy attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def Hybrid_ProductOp : Graph_InferredDifferentiableOp<"product"> {
+def Hybrid_ProductOp : Graph_DifferentiableOp<"product", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "matrix product";
   let description = [{
     c = op(a) · op(b), op being the transpose where asked. With a weight
     `[out, in]`: x · Wᵀ is `product %x, %w transpose_b`, its gradients are
     `product %dy, %w` and `product %dy, %x transpose_a`, summed in token order.
-    Accumulated in f32.
+    Accumulated in f32. The operands have one element type; the result has it
+    too, or is f32.
 
     Example, from `test/Hybrid/Graph/ops.mlir`:
 
@@ -62,12 +63,13 @@ def Hybrid_ProductOp : Graph_InferredDifferentiableOp<"product"> {
     %y = hybrid.product %x, %w transpose_b : (tensor<?x64xf32>, tensor<256x64xf32>) -> tensor<?x256xf32>
 
     %dw = hybrid.product %dy, %x transpose_a : (tensor<?x256xf32>, tensor<?x64xf32>) -> tensor<256x64xf32>
+
+    %dwh = hybrid.product %dyh, %xh transpose_a : (tensor<?x256xbf16>, tensor<?x64xbf16>) -> tensor<256x64xf32>
     ```
   }];
-  let arguments = (ins Graph_TensorOfRank<F32, 2, "[rows, columns]">:$a,
-                       Graph_TensorOfRank<F32, 2, "[rows, columns]">:$b,
+  let arguments = (ins Graph_Matrix:$a, Graph_Matrix:$b,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b);
-  let results = (outs Graph_TensorOfRank<F32, 2, "[rows, columns]">:$result);
+  let results = (outs Graph_Matrix:$result);
   let assemblyFormat = [{
     $a `,` $b (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? attr-dict
     `:` functional-type(operands, results)
@@ -91,7 +93,7 @@ def Hybrid_CrossEntropyOp : Graph_InferredDifferentiableOp<"cross_entropy"> {
     %loss = hybrid.cross_entropy %logits, %labels, %weights : (tensor<?x256xf32>, tensor<?xi32>, tensor<?xf32>) -> tensor<?xf32>
     ```
   }];
-  let arguments = (ins Graph_Rows:$logits, Graph_Ids:$labels, Graph_PerToken:$weights);
+  let arguments = (ins Graph_RowsF32:$logits, Graph_Ids:$labels, Graph_PerToken:$weights);
   let results = (outs Graph_PerToken:$loss);
   let assemblyFormat = [{
     $logits `,` $labels `,` $weights attr-dict `:` functional-type(operands, results)
@@ -99,11 +101,12 @@ def Hybrid_CrossEntropyOp : Graph_InferredDifferentiableOp<"cross_entropy"> {
 }
 
 def Hybrid_CrossEntropyGradOp
-    : Graph_Op<"cross_entropy_grad", [AllTypesMatch<["logits", "dlogits"]>]> {
+    : Graph_Op<"cross_entropy_grad", [AllShapesMatch<["logits", "dlogits"]>]> {
   let summary = "adjoint of cross_entropy";
   let description = [{
     dlogits_t = dloss_t · weights_t · (softmax(logits_t) - onehot(labels_t)), and
-    0 where the label is -100. dloss is 1 when absent.
+    0 where the label is -100. dloss is 1 when absent. The logits are f32; dlogits
+    may be rounded to the type in which products read them.
 
     Example, from `test/Hybrid/Graph/ops.mlir`:
 
@@ -111,7 +114,7 @@ def Hybrid_CrossEntropyGradOp
     %dlogits = hybrid.cross_entropy_grad %logits, %labels, %weights : (tensor<?x256xf32>, tensor<?xi32>, tensor<?xf32>) -> tensor<?x256xf32>
     ```
   }];
-  let arguments = (ins Graph_Rows:$logits, Graph_Ids:$labels, Graph_PerToken:$weights,
+  let arguments = (ins Graph_RowsF32:$logits, Graph_Ids:$labels, Graph_PerToken:$weights,
                        Optional<Graph_PerToken>:$dloss);
   let results = (outs Graph_Rows:$dlogits);
   let assemblyFormat = [{
@@ -162,7 +165,7 @@ def Hybrid_RowwiseOp
     ```
   }];
   let arguments = (ins Variadic<AnyType>:$inputs);
-  let results = (outs Variadic<Graph_Tensor>:$outputs);
+  let results = (outs Variadic<Graph_AnyTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -11,7 +11,7 @@
 include "hybrid/Hybrid/GraphBase.td"
 
 //===----------------------------------------------------------------------===//
-// Elementwise
+// Elementwise. All are f32, and so are the norms and positions below.
 //===----------------------------------------------------------------------===//
 
 class Graph_BinaryOp<string mnemonic>
@@ -142,8 +142,40 @@ def Hybrid_FillOp : Graph_Op<"fill", [Hybrid_RowwiseOpInterface]> {
     ```
   }];
   let arguments = (ins F64Attr:$value);
-  let results = (outs Graph_Tensor:$result);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def Hybrid_CastOp
+    : Graph_DifferentiableOp<"cast",
+          [DeclareOpInterfaceMethods<Hybrid_RowwiseOpInterface, ["isRowwise"]>,
+           AllShapesMatch<["x", "result"]>]> {
+  let summary = "the same numbers in another type";
+  let description = [{
+    To a narrower type each number is rounded to nearest even; to f32 it keeps
+    its value. Row-wise operations are f32, so casts stand at the edges of their
+    regions. A cast of a parameter is the parameter's copy in the compute type,
+    which `update` keeps: it is read, not computed.
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
+    ```mlir
+    %1 = hybrid.cast %x : tensor<?x64xbf16> to tensor<?x64xf32>
+    ```
+  }];
+  let arguments = (ins Graph_AnyTensor:$x);
+  let results = (outs Graph_AnyTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether x is a parameter of the entry, of which there is a copy in the
+    /// result's type.
+    bool isParameterCopy();
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -216,10 +248,10 @@ def Hybrid_RotaryOp
     %2 = hybrid.rotary %1, %segments base 1.000000e+04 dim 64 ntk 2.000000e+00 original 2048 inverse : tensor<?x4x64xf32>
     ```
   }];
-  let arguments = (ins Graph_Heads:$x, Hybrid_Segments:$segments, F64Attr:$base,
+  let arguments = (ins Graph_HeadsF32:$x, Hybrid_Segments:$segments, F64Attr:$base,
                        I64Attr:$rotary_dim, OptionalAttr<F64Attr>:$ntk_factor,
                        OptionalAttr<I64Attr>:$original_length, UnitAttr:$inverse);
-  let results = (outs Graph_Heads:$result);
+  let results = (outs Graph_HeadsF32:$result);
   let assemblyFormat = [{
     $x `,` $segments `base` $base `dim` $rotary_dim
     (`ntk` $ntk_factor^ `original` $original_length)? (`inverse` $inverse^)?
@@ -299,8 +331,8 @@ def Hybrid_ReshapeOp
     %1 = hybrid.reshape %x : tensor<?x256xf32> -> tensor<?x4x64xf32>
     ```
   }];
-  let arguments = (ins Graph_Tensor:$x);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_AnyTensor:$x);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
@@ -316,8 +348,8 @@ def Hybrid_SliceOp
     %1 = hybrid.slice %x dim 1 from 1 size 2 : tensor<?x4x64xf32> -> tensor<?x2x64xf32>
     ```
   }];
-  let arguments = (ins Graph_Tensor:$x, I64Attr:$dim, I64Attr:$offset, I64Attr:$size);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_AnyTensor:$x, I64Attr:$dim, I64Attr:$offset, I64Attr:$size);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = [{
     $x `dim` $dim `from` $offset `size` $size attr-dict `:` type($x) `->` type($result)
   }];
@@ -336,8 +368,8 @@ def Hybrid_ConcatOp
     %1 = hybrid.concat %a, %b dim 1 : (tensor<?x4x64xf32>, tensor<?x2x64xf32>) -> tensor<?x6x64xf32>
     ```
   }];
-  let arguments = (ins Variadic<Graph_Tensor>:$parts, I64Attr:$dim);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Variadic<Graph_AnyTensor>:$parts, I64Attr:$dim);
+  let results = (outs Graph_AnyTensor:$result);
   let assemblyFormat = "$parts `dim` $dim attr-dict `:` functional-type(operands, results)";
 }
 

@@ -34,7 +34,7 @@ def Hybrid_ModelOp : Hybrid_SpecBlockOp<"model", [Symbol]> {
     | `vocab(n)` | rows of the embedding; ids are 0 … n − 1 | required |
     | `width(n)` | channels of the residual stream | required |
     | `layers(n)` | number of blocks | required |
-    | `dtype(t)` | type of activations and weights; version 0.1 has `f32` | `f32` |
+    | `dtype(t)` | type of activations and of what products read of the weights: `f32`, `bf16` or `f16` | `f32` |
     | `tied` | the head is the embedding | a head of its own |
     | `trained(n)` | tokens of a training sequence, which `log_n` and `dynamic_ntk` refer to | none |
     | `epsilon(x)` | added to the mean square in each RMS norm | `1e-5` |

@@ -91,6 +91,9 @@ struct Call {
 llvm::SmallVector<int64_t> getShape(mlir::RankedTensorType type,
                                     const Call &call);
 
+/// Every number as the element type of `type` has it, to nearest even.
+Tensor roundTo(Tensor tensor, mlir::RankedTensorType type);
+
 /// Evaluates `function` on one tensor per argument; the tensor given for an
 /// argument of type `!hybrid.segments` is not read. Fails with an error at the
 /// operation when sizes disagree, an id or label is out of range, the segments

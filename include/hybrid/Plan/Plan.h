@@ -33,6 +33,7 @@ namespace hybrid {
 enum class BufferKind {
   Arena,
   Param,
+  ParamCopy,
   Gradient,
   State,
   Ids,
@@ -52,11 +53,14 @@ enum class BufferKind {
 
 llvm::StringRef stringifyBufferKind(BufferKind kind);
 
+/// f32, bf16, f16 or i32, as plans and tables name it.
+std::string stringifyElementType(mlir::Type type);
+
 struct PlanBuffer {
   /// For people: the place in the model of the value that first used it.
   std::string name;
   BufferKind kind = BufferKind::Arena;
-  /// f32 or i32.
+  /// f32, bf16, f16 or i32.
   mlir::Type type;
   llvm::SmallVector<mlir::AffineExpr, 4> sizes;
   /// Of a parameter or a state, or the name of an input or output; empty for a

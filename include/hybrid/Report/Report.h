@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Parameters, caches, states and the work of every graph operation, read from
-// the graph that would be compiled. Bytes are those of f32 data. Work counts
+// the graph that would be compiled, whose types give the bytes. Work counts
 // the plain definition of an operation: a multiplication and an addition are
 // two operations, attention works on the visible keys, a recurrence runs token
 // by token; what a kernel adds to that (chunks, recomputation) is not in it.

@@ -65,13 +65,25 @@ Value CodeBuilder::address(Value base, Int offset, Type element) {
                              valueOf(offset));
 }
 
+/// What code loads and stores: of floats of two bytes their bits, because LLVM
+/// would carry such floats as f32 and round them with a library.
+static Type bitsOf(Type stored) {
+  bool isNarrow = isa<FloatType>(stored) && stored.getIntOrFloatBitWidth() < 32;
+  return isNarrow ? IntegerType::get(stored.getContext(), 16) : stored;
+}
+
+static Type likeType(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
 Value CodeBuilder::load(Type type, Value address) {
   Type element = getElementTypeOrSelf(type);
-  Type stored = storedType(element);
-  auto vector = dyn_cast<VectorType>(type);
-  Type loaded = vector ? Type(vector.clone(stored)) : stored;
-  Value value =
-      LLVM::LoadOp::create(*this, loaded, address, storedBytes(element));
+  Type stored = storedType(element), bits = bitsOf(stored);
+  Value value = LLVM::LoadOp::create(*this, likeType(type, bits), address,
+                                     storedBytes(element));
+  if (bits != stored)
+    return arith::BitcastOp::create(*this, type, value);
   return stored == element ? value
                            : arith::TruncIOp::create(*this, type, value);
 }
@@ -79,12 +91,11 @@ Value CodeBuilder::load(Type type, Value address) {
 void CodeBuilder::store(Value value, Value address) {
   Type type = value.getType();
   Type element = getElementTypeOrSelf(type);
-  Type stored = storedType(element);
-  if (stored != element) {
-    auto vector = dyn_cast<VectorType>(type);
-    value = arith::ExtUIOp::create(
-        *this, vector ? Type(vector.clone(stored)) : stored, value);
-  }
+  Type stored = storedType(element), bits = bitsOf(stored);
+  if (stored != element)
+    value = arith::ExtUIOp::create(*this, likeType(type, stored), value);
+  else if (bits != stored)
+    value = arith::BitcastOp::create(*this, likeType(type, bits), value);
   LLVM::StoreOp::create(*this, value, address, storedBytes(element));
 }
 

@@ -128,7 +128,10 @@ void hybrid::cpu::buildPlacementPipeline(OpPassManager &passes, Level level) {
 void hybrid::cpu::buildPipeline(OpPassManager &passes, Level level) {
   buildPlacementPipeline(passes, level);
   passes.addPass(createHybridCPUExpandMath());
-  passes.addPass(arith::createArithExpandOpsPass());
+  passes.addPass(createHybridCPUExpandCasts({traitsOf(level).name.str()}));
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  passes.addPass(arith::createArithExpandOpsPass(expand));
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createConvertVectorToLLVMPass());
   passes.addPass(createConvertMathToLLVMPass());

@@ -312,8 +312,9 @@ Value Nest::evaluateCompute(const NodeInfo &node) {
   state.addAttributes(node.op->getAttrs());
   Operation *op = b.create(state);
   // Of the relaxations of floating point only fused products are allowed:
-  // masks rely on infinities and NaN.
-  if (auto arithmetic = dyn_cast<arith::ArithFastMathInterface>(op))
+  // masks rely on infinities and NaN, and what is rounded stays so.
+  if (auto arithmetic = dyn_cast<arith::ArithFastMathInterface>(op);
+      arithmetic && !isa<arith::ExtFOp, arith::TruncFOp>(op))
     op->setAttr(arithmetic.getFastMathAttrName(),
                 arith::FastMathFlagsAttr::get(b.getContext(),
                                               arith::FastMathFlags::contract));

@@ -143,7 +143,8 @@ ProgramOp hybrid::tile::buildCrossEntropyGrad(OpBuilder &builder, Location loc,
   SmallVector<Type> types = viewTypes(c, s);
   if (s.hasLossGradient)
     types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic}));
-  types.push_back(types.front());
+  types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic, s.vocab},
+                                          s.gradientElement));
   KernelBuilder k(builder, loc, "cross_entropy_grad",
                   {Symbols(c).tokens.ceilDiv(s.rowTile)}, {Order::parallel},
                   types);

@@ -19,8 +19,8 @@ ProgramOp hybrid::tile::buildEmbed(OpBuilder &builder, Location loc,
   constexpr int64_t rows = 16;
   MLIRContext *c = builder.getContext();
   Type types[] = {KernelBuilder::viewTypeI32(c, {kDynamic}),
-                  KernelBuilder::viewType(c, {s.vocab, s.width}),
-                  KernelBuilder::viewType(c, {kDynamic, s.width})};
+                  KernelBuilder::viewType(c, {s.vocab, s.width}, s.element),
+                  KernelBuilder::viewType(c, {kDynamic, s.width}, s.element)};
   KernelBuilder k(builder, loc, "embed", {Symbols(c).tokens.ceilDiv(rows)},
                   {Order::parallel}, types);
   Value row = k.mul(k.id(0), k.idx(rows)), zero = k.idx(0);
@@ -112,7 +112,7 @@ ProgramOp hybrid::tile::buildEmbedGrad(OpBuilder &builder, Location loc,
   MLIRContext *c = builder.getContext();
   int64_t columns = s.rowBlock ? s.width : std::min<int64_t>(s.width, 32);
   Type types[] = {KernelBuilder::viewTypeI32(c, {kDynamic}),
-                  KernelBuilder::viewType(c, {kDynamic, s.width}),
+                  KernelBuilder::viewType(c, {kDynamic, s.width}, s.element),
                   KernelBuilder::viewType(c, {s.vocab, s.width})};
   AffineExpr points =
       s.rowBlock ? getAffineConstantExpr(s.vocab, c).ceilDiv(s.rowBlock)

@@ -33,6 +33,11 @@ KernelBuilder::KernelBuilder(OpBuilder &builder, Location loc, StringRef name,
 ProgramOp KernelBuilder::finish() {
   b.setInsertionPointToEnd(&program.getBlock());
   ReturnOp::create(b);
+  // What went back to memory as it came has not been widened for anyone.
+  program.walk([](arith::ExtFOp widened) {
+    if (widened->use_empty())
+      widened.erase();
+  });
   return program;
 }
 
@@ -40,8 +45,8 @@ ProgramOp KernelBuilder::finish() {
 // Types and constants
 //===----------------------------------------------------------------------===//
 
-Type KernelBuilder::viewType(MLIRContext *context, Shape shape) {
-  return ViewType::get(shape, Float32Type::get(context));
+Type KernelBuilder::viewType(MLIRContext *context, Shape shape, Type element) {
+  return ViewType::get(shape, element ? element : Float32Type::get(context));
 }
 
 Type KernelBuilder::viewTypeI32(MLIRContext *context, Shape shape) {
@@ -198,6 +203,42 @@ Value KernelBuilder::toF32(Value i32) {
   return arith::SIToFPOp::create(b, type, i32);
 }
 
+/// `value`, a scalar or a tile, with elements of type `element`.
+static Type withElement(Value value, Type element) {
+  auto tile = dyn_cast<RankedTensorType>(value.getType());
+  return tile ? Type(tile.clone(element)) : element;
+}
+
+static bool isNarrow(Type element) {
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+}
+
+Value KernelBuilder::widened(Value value) {
+  if (!isNarrow(getElementTypeOrSelf(value)))
+    return value;
+  return arith::ExtFOp::create(b, withElement(value, b.getF32Type()), value);
+}
+
+Value KernelBuilder::narrowed(Value value, Type element) {
+  if (getElementTypeOrSelf(value) == element)
+    return value;
+  // What was rounded before has the bits already.
+  if (auto widened = value.getDefiningOp<arith::ExtFOp>();
+      widened && getElementTypeOrSelf(widened.getIn()) == element)
+    return widened.getIn();
+  return arith::TruncFOp::create(b, withElement(value, element), value);
+}
+
+Value KernelBuilder::rounded(Value value, Type element) {
+  return isNarrow(element) ? widened(narrowed(value, element)) : value;
+}
+
+/// `value` as the view keeps it.
+Value KernelBuilder::forView(Value value, Value view) {
+  Type element = cast<ViewType>(view.getType()).getElementType();
+  return isNarrow(element) ? narrowed(value, element) : value;
+}
+
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
@@ -282,39 +323,42 @@ static RankedTensorType blockType(Value view, ArrayRef<int64_t> shape) {
 Value KernelBuilder::load(Value view, ValueRange indices,
                           ArrayRef<int64_t> dims, Shape shape,
                           ValueRange limits) {
-  return LoadOp::create(b, blockType(view, shape), view, indices, limits, dims);
+  return widened(
+      LoadOp::create(b, blockType(view, shape), view, indices, limits, dims));
 }
 
 void KernelBuilder::store(Value tile, Value view, ValueRange indices,
                           ArrayRef<int64_t> dims, ValueRange limits) {
-  StoreOp::create(b, tile, view, indices, limits, dims);
+  StoreOp::create(b, forView(tile, view), view, indices, limits, dims);
 }
 
 AccumulateOp KernelBuilder::accumulate(Value tile, Value view,
                                        ValueRange indices,
                                        ArrayRef<int64_t> dims,
                                        ValueRange limits, Value first) {
+  assert(!isNarrow(cast<ViewType>(view.getType()).getElementType()) &&
+         "sums are not kept in narrow types");
   return AccumulateOp::create(b, tile, view, indices, limits, first, dims);
 }
 
 Value KernelBuilder::loadRows(Value view, ValueRange indices, Value rows,
                               Value mask, ArrayRef<int64_t> dims, Shape shape) {
-  return LoadRowsOp::create(b, blockType(view, shape), view, indices, rows,
-                            mask, dims);
+  return widened(LoadRowsOp::create(b, blockType(view, shape), view, indices,
+                                    rows, mask, dims));
 }
 
 void KernelBuilder::storeRows(Value tile, Value view, ValueRange indices,
                               Value rows, Value mask, ArrayRef<int64_t> dims) {
-  StoreRowsOp::create(b, tile, view, indices, rows, mask, dims);
+  StoreRowsOp::create(b, forView(tile, view), view, indices, rows, mask, dims);
 }
 
 Value KernelBuilder::loadScalar(Value view, ValueRange indices) {
-  return LoadScalarOp::create(
-      b, cast<ViewType>(view.getType()).getElementType(), view, indices);
+  return widened(LoadScalarOp::create(
+      b, cast<ViewType>(view.getType()).getElementType(), view, indices));
 }
 
 void KernelBuilder::storeScalar(Value value, Value view, ValueRange indices) {
-  StoreScalarOp::create(b, value, view, indices);
+  StoreScalarOp::create(b, forView(value, view), view, indices);
 }
 
 //===----------------------------------------------------------------------===//
@@ -362,8 +406,16 @@ KernelBuilder::Values KernelBuilder::choose(Value condition,
 }
 
 Value KernelBuilder::named(StringRef name, Value value) {
-  named(name, value.getDefiningOp());
+  named(name, namedOp(value));
   return value;
+}
+
+Operation *KernelBuilder::namedOp(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto widened = dyn_cast<arith::ExtFOp>(op))
+    if (Operation *load = widened.getIn().getDefiningOp())
+      return load;
+  return op;
 }
 
 void KernelBuilder::named(StringRef name, Operation *op) {

@@ -114,12 +114,21 @@ Step::Step(KernelBuilder &k, Value scalars) {
 
 ProgramOp hybrid::tile::buildAdamW(OpBuilder &builder, Location loc,
                                    const OptimiserShape &s) {
-  enum View : unsigned { Parameters, Gradient, Moment1, Moment2, Scalars };
+  enum View : unsigned {
+    Parameters,
+    Gradient,
+    Moment1,
+    Moment2,
+    Scalars,
+    Copy
+  };
   MLIRContext *c = builder.getContext();
   Type buffer = flat(c, s.elements);
+  SmallVector<Type> types = {buffer, buffer, buffer, buffer, scalarsType(c)};
+  if (s.copyElement)
+    types.push_back(KernelBuilder::viewType(c, {s.elements}, s.copyElement));
   KernelBuilder k(builder, loc, "adamw", {getAffineConstantExpr(s.blocks(), c)},
-                  {Order::parallel},
-                  {buffer, buffer, buffer, buffer, scalarsType(c)});
+                  {Order::parallel}, types);
   Elements block(k, s);
   auto tileOfStep = [&](const Step &step, Value at) {
     auto load = [&](View view) {
@@ -141,7 +150,10 @@ ProgramOp hybrid::tile::buildAdamW(OpBuilder &builder, Location loc,
         k.max(k.idx(0), k.min(k.idx(kTile), k.sub(k.idx(s.decayElements), at)));
     Value decays = k.lt(k.iota(0, {kTile}), k.splat(k.toI32(left), {kTile}));
     Value decayed = k.select(decays, k.mul(step.decay, p), k.zeros({kTile}));
-    store(k.sub(p, k.mul(step.rate, k.add(update, decayed))), Parameters);
+    Value next = k.sub(p, k.mul(step.rate, k.add(update, decayed)));
+    store(next, Parameters);
+    if (s.copyElement)
+      store(next, Copy);
   };
   k.when(k.gt(scalar(k, k.view(Scalars), StepTaken), k.f32(0.0)), [&] {
     Step step(k, k.view(Scalars));
@@ -149,6 +161,24 @@ ProgramOp hybrid::tile::buildAdamW(OpBuilder &builder, Location loc,
       tileOfStep(step, at);
       return KernelBuilder::Values{};
     });
+  });
+  return k.finish();
+}
+
+ProgramOp hybrid::tile::buildParameterCopy(OpBuilder &builder, Location loc,
+                                           const OptimiserShape &s) {
+  enum View : unsigned { Parameters, Copy };
+  MLIRContext *c = builder.getContext();
+  Type types[] = {flat(c, s.elements),
+                  KernelBuilder::viewType(c, {s.elements}, s.copyElement)};
+  KernelBuilder k(builder, loc, "parameter_copy",
+                  {getAffineConstantExpr(s.blocks(), c)}, {Order::parallel},
+                  types);
+  Elements block(k, s);
+  k.loop(block.first, block.end, kTile, {}, [&](Value at, ValueRange) {
+    Value p = k.load(k.view(Parameters), {at}, {0}, {kTile}, {block.end});
+    k.store(p, k.view(Copy), {at}, {0}, {block.end});
+    return KernelBuilder::Values{};
   });
   return k.finish();
 }

@@ -83,23 +83,23 @@ Product::Product(OpBuilder &builder, Location loc, const ProductShape &shape)
 
 SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
   auto matrix = [&](int64_t first, int64_t second, bool transposed,
-                    bool grouped) {
+                    bool grouped, Type element) {
     SmallVector<int64_t> shape = {first, second};
     if (transposed)
       std::swap(shape[0], shape[1]);
     if (grouped)
       shape.insert(shape.begin(), ShapedType::kDynamic);
-    return KernelBuilder::viewType(context, shape);
+    return KernelBuilder::viewType(context, shape, element);
   };
   SmallVector<Type> types = {
-      matrix(s.rows, s.depth, s.transposeA, false),
-      matrix(s.depth, s.columns, s.transposeB, s.grouped)};
+      matrix(s.rows, s.depth, s.transposeA, false, s.element),
+      matrix(s.depth, s.columns, s.transposeB, s.grouped, s.element)};
   if (s.grouped)
     llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
-  types.push_back(s.splits > 1
-                      ? KernelBuilder::viewType(
-                            context, {ShapedType::kDynamic, s.rows, s.columns})
-                      : matrix(s.rows, s.columns, false, false));
+  types.push_back(
+      s.splits > 1 ? KernelBuilder::viewType(
+                         context, {ShapedType::kDynamic, s.rows, s.columns})
+                   : matrix(s.rows, s.columns, false, false, s.resultElement));
   return types;
 }
 
@@ -254,11 +254,12 @@ ProgramOp hybrid::tile::buildProductSum(OpBuilder &builder, Location loc,
   Axis m(s.rows, s.rowTile), n(s.columns, s.columnTile);
   AffineExpr dynamicSize = s.dynamicSize ? s.dynamicSize : tokens;
   Order order[] = {Order::parallel, Order::parallel};
-  KernelBuilder b(builder, loc, "product_sum",
-                  {m.tiles(dynamicSize), n.tiles(dynamicSize)}, order,
-                  {KernelBuilder::viewType(
-                       context, {ShapedType::kDynamic, s.rows, s.columns}),
-                   KernelBuilder::viewType(context, {s.rows, s.columns})});
+  KernelBuilder b(
+      builder, loc, "product_sum", {m.tiles(dynamicSize), n.tiles(dynamicSize)},
+      order,
+      {KernelBuilder::viewType(context,
+                               {ShapedType::kDynamic, s.rows, s.columns}),
+       KernelBuilder::viewType(context, {s.rows, s.columns}, s.resultElement)});
   Value parts = b.view(0), c = b.view(1);
   Value row = b.mul(b.id(0), b.idx(m.tile)),
         column = b.mul(b.id(1), b.idx(n.tile));
@@ -291,10 +292,11 @@ ProgramOp hybrid::tile::buildRowProduct(OpBuilder &builder, Location loc,
   Axis n(s.columns, s.columnTile), k(s.depth, s.depthTile);
   Order order[] = {Order::parallel, Order::parallel};
   // Rows are the inner dim: points that read the same columns run together.
-  KernelBuilder b(builder, loc, "row_product", {n.tiles(rows), rows}, order,
-                  {KernelBuilder::viewType(context, {s.rows, s.depth}),
-                   KernelBuilder::viewType(context, {s.columns, s.depth}),
-                   KernelBuilder::viewType(context, {s.rows, s.columns})});
+  KernelBuilder b(
+      builder, loc, "row_product", {n.tiles(rows), rows}, order,
+      {KernelBuilder::viewType(context, {s.rows, s.depth}, s.element),
+       KernelBuilder::viewType(context, {s.columns, s.depth}, s.element),
+       KernelBuilder::viewType(context, {s.rows, s.columns}, s.resultElement)});
   Value row = b.id(1), column = b.mul(b.id(0), b.idx(n.tile));
   Value columnEnd =
       n.isRagged() ? b.idx(s.columns) : b.add(column, b.idx(n.tile));

@@ -255,12 +255,13 @@ static Arguments backwardArguments(MLIRContext *context,
   arguments.operands(shape);
   if (shape.hasState)
     arguments.buffer(state);
-  arguments.activation({shape.heads, shape.valueDim});
+  arguments.activation({shape.heads, shape.valueDim}, shape.element);
   if (shape.hasState)
     arguments.buffer(state);
-  arguments.activation({shape.heads, shape.keyDim});
-  arguments.activation({shape.kvHeads, shape.keyDim});
-  arguments.activation({shape.kvHeads, shape.valueDim});
+  Type gradient = shape.gradientElement;
+  arguments.activation({shape.heads, shape.keyDim}, gradient);
+  arguments.activation({shape.kvHeads, shape.keyDim}, gradient);
+  arguments.activation({shape.kvHeads, shape.valueDim}, gradient);
   if (shape.hasDecay())
     arguments.activation({shape.heads, shape.decayDim()});
   if (shape.hasBeta())
@@ -269,6 +270,10 @@ static Arguments backwardArguments(MLIRContext *context,
        recurrenceBackwardWorkspaces(context, shape))
     arguments.buffer(workspace.sizes);
   return arguments;
+}
+
+bool RecurrenceShape::sharesGradients() const {
+  return window || group() > 1 || valueDim > valueWidth();
 }
 
 ProgramOp hybrid::tile::buildRecurrenceBackward(OpBuilder &builder,

@@ -65,7 +65,8 @@ Value Emitter::dot(Value x, Value y, Transpose transpose, Value acc) {
 
 StoreOp Emitter::store(Value tile, Value view, ValueRange indices,
                        ArrayRef<int64_t> dims, ValueRange limits) {
-  return StoreOp::create(ops(), tile, view, indices, limits, dims);
+  return StoreOp::create(ops(), forView(tile, view), view, indices, limits,
+                         dims);
 }
 
 void Emitter::named(StringRef name, Operation *op) {

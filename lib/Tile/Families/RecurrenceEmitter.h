@@ -53,7 +53,7 @@ public:
   /// As in KernelBuilder, but the name is `<scope>.<name>` and a second op of
   /// that name stays without one.
   Value named(StringRef name, Value value) {
-    return named(name, value.getDefiningOp()), value;
+    return named(name, namedOp(value)), value;
   }
   void named(StringRef name, mlir::Operation *op);
   std::string scope;

@@ -29,7 +29,7 @@ static ProgramOp buildWalk(OpBuilder &builder, Location loc, StringRef name,
   if (shape.hasState)
     arguments.buffer(
         {shape.rings() * shape.heads, shape.keyDim, shape.valueDim});
-  arguments.activation({shape.heads, shape.valueDim});
+  arguments.activation({shape.heads, shape.valueDim}, shape.element);
 
   Grid grid{
       {Symbols(context).segments, getAffineConstantExpr(shape.heads, context)},

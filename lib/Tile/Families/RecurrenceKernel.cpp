@@ -51,19 +51,19 @@ LogicalResult RecurrenceShape::verifyAdjoint(EmitError emitError) const {
 // Arguments
 //===----------------------------------------------------------------------===//
 
-void Arguments::activation(ArrayRef<int64_t> sizes) {
+void Arguments::activation(ArrayRef<int64_t> sizes, Type element) {
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   shape.append(sizes.begin(), sizes.end());
   SmallVector<int64_t> strides = ViewType::contiguousStrides(shape);
   strides.front() = ShapedType::kDynamic;
-  list.push_back(
-      ViewType::get(context, shape, Float32Type::get(context), strides));
+  list.push_back(ViewType::get(
+      context, shape, element ? element : Float32Type::get(context), strides));
 }
 
-void Arguments::buffer(ArrayRef<int64_t> sizes) {
+void Arguments::buffer(ArrayRef<int64_t> sizes, Type element) {
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   shape.append(sizes.begin(), sizes.end());
-  list.push_back(KernelBuilder::viewType(context, shape));
+  list.push_back(KernelBuilder::viewType(context, shape, element));
 }
 
 void Arguments::segments() {
@@ -71,9 +71,9 @@ void Arguments::segments() {
 }
 
 void Arguments::operands(const RecurrenceShape &shape) {
-  activation({shape.heads, shape.keyDim});
-  activation({shape.kvHeads, shape.keyDim});
-  activation({shape.kvHeads, shape.valueDim});
+  activation({shape.heads, shape.keyDim}, shape.element);
+  activation({shape.kvHeads, shape.keyDim}, shape.element);
+  activation({shape.kvHeads, shape.valueDim}, shape.element);
   segments();
   if (shape.hasDecay())
     activation({shape.heads, shape.decayDim()});

@@ -23,13 +23,14 @@ public:
 
   /// An activation [tokens, sizes...]: contiguous but for the stride of a
   /// token, so that a slice of a wider buffer is taken as it is.
-  void activation(ArrayRef<int64_t> sizes);
+  /// A null `element` is f32.
+  void activation(ArrayRef<int64_t> sizes, mlir::Type element = {});
   /// A parameter or its gradient.
   void weight(ArrayRef<int64_t> sizes) {
     list.push_back(KernelBuilder::viewType(context, sizes));
   }
   /// A contiguous buffer [?, sizes...].
-  void buffer(ArrayRef<int64_t> sizes);
+  void buffer(ArrayRef<int64_t> sizes, mlir::Type element = {});
   /// Segment table and token segments.
   void segments();
   /// query, key, value, segments, [decay], [beta]: the operands all programs

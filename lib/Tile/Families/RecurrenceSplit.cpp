@@ -229,7 +229,7 @@ ProgramOp hybrid::tile::buildRecurrenceApply(OpBuilder &builder, Location loc,
   Arguments arguments(context);
   arguments.operands(shape);
   arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
-  arguments.activation({shape.heads, shape.valueDim});
+  arguments.activation({shape.heads, shape.valueDim}, shape.element);
   Kernel k(builder, loc, "recurrence_apply",
            gridOf(context, shape, /*withParts=*/true), arguments, shape);
   Value states = k.next(), output = k.next();

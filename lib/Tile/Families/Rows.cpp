@@ -90,12 +90,13 @@ ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
 }
 
 ProgramOp hybrid::tile::buildLastRows(OpBuilder &builder, Location loc,
-                                      int64_t width) {
+                                      int64_t width, Type element) {
   enum View : unsigned { X, Table, TokenSegment, Y };
   MLIRContext *c = builder.getContext();
-  SmallVector<Type> types = {KernelBuilder::viewType(c, {kDynamic, width})};
+  Type rows = KernelBuilder::viewType(c, {kDynamic, width}, element);
+  SmallVector<Type> types = {rows};
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
-  types.push_back(KernelBuilder::viewType(c, {kDynamic, width}));
+  types.push_back(rows);
   KernelBuilder k(builder, loc, "last_rows", {Symbols(c).segments},
                   {Order::parallel}, types);
   Segment segment = k.segment(k.view(Table), k.id(0));

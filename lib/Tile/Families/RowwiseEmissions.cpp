@@ -100,6 +100,13 @@ Value fill(Emitter &e, Operation *op) {
                   e.tileShape(fillOp.getType()));
 }
 
+/// Tiles are f32; a narrower type is a rounding.
+Value roundTo(Emitter &e, Operation *op) {
+  auto cast = llvm::cast<CastOp>(op);
+  return e.k.rounded(e.tileOf(cast.getX()),
+                     cast.getResult().getType().getElementType());
+}
+
 //===----------------------------------------------------------------------===//
 // Norms
 //===----------------------------------------------------------------------===//
@@ -262,6 +269,7 @@ const llvm::StringMap<RowwiseEmission> &emissions() {
       {MulOp::getOperationName(), binary<&KernelBuilder::mul>},
       {ScaleOp::getOperationName(), scale},
       {FillOp::getOperationName(), fill},
+      {CastOp::getOperationName(), roundTo},
       {SiluOp::getOperationName(), unary<silu>},
       {SigmoidOp::getOperationName(), unary<sigmoid>},
       {LogSigmoidOp::getOperationName(), unary<logSigmoid>},

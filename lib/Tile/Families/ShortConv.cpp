@@ -104,7 +104,7 @@ private:
 
 static void segmentsAndWeights(Arguments &arguments,
                                const ShortConvShape &shape) {
-  arguments.activation({shape.channels});
+  arguments.activation({shape.channels}, shape.element);
   arguments.weight({shape.channels, shape.kernel});
   arguments.segments();
 }
@@ -123,8 +123,8 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   Arguments arguments(context);
   segmentsAndWeights(arguments, shape);
   if (shape.hasState)
-    arguments.buffer({shape.kernel - 1, shape.channels});
-  arguments.activation({shape.channels});
+    arguments.buffer({shape.kernel - 1, shape.channels}, shape.element);
+  arguments.activation({shape.channels}, shape.element);
 
   Emitter e(builder, loc, "short_conv_forward",
             {symbols.segments,
@@ -178,8 +178,8 @@ ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
   int64_t width = channelBlock(shape.channels, 16);
   Arguments arguments(context);
   segmentsAndWeights(arguments, shape);
-  arguments.activation({shape.channels});
-  arguments.activation({shape.channels});
+  arguments.activation({shape.channels}, shape.element);
+  arguments.activation({shape.channels}, shape.element);
   arguments.weight({shape.channels, shape.kernel});
 
   Emitter e(builder, loc, "short_conv_backward",

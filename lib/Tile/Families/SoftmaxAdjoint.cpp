@@ -14,20 +14,22 @@ using namespace hybrid::tile::softmax_adjoint;
 static constexpr int64_t kTokens = ShapedType::kDynamic;
 
 Type softmax_adjoint::queryType(MLIRContext *c, const SoftmaxShape &s) {
-  return KernelBuilder::viewType(c, {kTokens, s.heads, s.dim});
+  return KernelBuilder::viewType(c, {kTokens, s.heads, s.dim}, s.element);
 }
 
 Type softmax_adjoint::keyType(MLIRContext *c, const SoftmaxShape &s) {
-  return KernelBuilder::viewType(c, {kTokens, s.kvHeads, s.dim});
+  return KernelBuilder::viewType(c, {kTokens, s.kvHeads, s.dim}, s.element);
 }
 
 Type softmax_adjoint::valueType(MLIRContext *c, const SoftmaxShape &s) {
-  return KernelBuilder::viewType(c, {kTokens, s.kvHeads, s.valueDim});
+  return KernelBuilder::viewType(c, {kTokens, s.kvHeads, s.valueDim},
+                                 s.element);
 }
 
 SmallVector<Type> softmax_adjoint::operandTypes(MLIRContext *c,
                                                 const SoftmaxShape &s) {
-  Type o = KernelBuilder::viewType(c, {kTokens, s.heads, s.valueDim});
+  Type o =
+      KernelBuilder::viewType(c, {kTokens, s.heads, s.valueDim}, s.element);
   Type lse = KernelBuilder::viewType(c, {kTokens, s.heads});
   SmallVector<Type> types = {
       queryType(c, s), keyType(c, s), valueType(c, s), o, lse, o};

@@ -124,8 +124,10 @@ static ProgramOp build(OpBuilder &builder, Location loc, const SoftmaxShape &s,
   AffineExpr grid[] = {sym.segments, getAffineConstantExpr(s.kvHeads, context),
                        sym.longest.ceilDiv(s.keyTile)};
   SmallVector<Type> types = operandTypes(context, s);
+  // Key tiles take turns to add to dq, so it is f32.
   if (withQueries)
-    types.push_back(queryType(context, s));
+    types.push_back(KernelBuilder::viewType(
+        context, {ShapedType::kDynamic, s.heads, s.dim}));
   types.append({keyType(context, s), valueType(context, s)});
   Order turns = withQueries ? Order::ordered : Order::parallel;
   KernelBuilder k(builder, loc,

@@ -44,8 +44,8 @@ static Value below(KernelBuilder &k, Value first, int64_t count,
 
 static SmallVector<Type> cacheTypes(MLIRContext *c, const SoftmaxShape &s) {
   constexpr int64_t d = ShapedType::kDynamic;
-  return {KernelBuilder::viewType(c, {d, s.kvHeads, d, s.dim}),
-          KernelBuilder::viewType(c, {d, s.kvHeads, d, s.valueDim})};
+  return {KernelBuilder::viewType(c, {d, s.kvHeads, d, s.dim}, s.element),
+          KernelBuilder::viewType(c, {d, s.kvHeads, d, s.valueDim}, s.element)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -58,8 +58,8 @@ ProgramOp hybrid::tile::buildSoftmaxAppend(OpBuilder &builder, Location loc,
   MLIRContext *context = builder.getContext();
   constexpr int64_t t = ShapedType::kDynamic;
   SmallVector<Type> types = {
-      KernelBuilder::viewType(context, {t, s.kvHeads, s.dim}),
-      KernelBuilder::viewType(context, {t, s.kvHeads, s.valueDim})};
+      KernelBuilder::viewType(context, {t, s.kvHeads, s.dim}, s.element),
+      KernelBuilder::viewType(context, {t, s.kvHeads, s.valueDim}, s.element)};
   llvm::append_range(types, cacheTypes(context, s));
   llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
   Symbols sym(context);
@@ -144,11 +144,13 @@ CachedAttention::CachedAttention(OpBuilder &builder, Location loc,
 
 SmallVector<Type> CachedAttention::viewTypes(MLIRContext *c) const {
   constexpr int64_t t = ShapedType::kDynamic;
-  SmallVector<Type> types = {KernelBuilder::viewType(c, {t, s.heads, s.dim})};
+  SmallVector<Type> types = {
+      KernelBuilder::viewType(c, {t, s.heads, s.dim}, s.element)};
   llvm::append_range(types, cacheTypes(c, s));
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
   if (!split) {
-    types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.valueDim}));
+    types.push_back(
+        KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element));
     return types;
   }
   types.push_back(
@@ -265,7 +267,7 @@ ProgramOp hybrid::tile::buildSoftmaxCombine(OpBuilder &builder, Location loc,
   Type types[] = {
       KernelBuilder::viewType(context, {t, s.heads, s.splits, s.valueDim}),
       KernelBuilder::viewType(context, {t, s.heads, s.splits}),
-      KernelBuilder::viewType(context, {t, s.heads, s.valueDim})};
+      KernelBuilder::viewType(context, {t, s.heads, s.valueDim}, s.element)};
   KernelBuilder k(builder, loc, "softmax_combine", {Symbols(context).tokens},
                   {Order::parallel}, types);
 

@@ -18,11 +18,12 @@ enum View : unsigned { Q, K, V, Table, TokenSegment, O, Lse };
 static SmallVector<Type> viewTypes(MLIRContext *c, const SoftmaxShape &s) {
   constexpr int64_t t = ShapedType::kDynamic;
   SmallVector<Type> types = {
-      KernelBuilder::viewType(c, {t, s.heads, s.dim}),
-      KernelBuilder::viewType(c, {t, s.kvHeads, s.dim}),
-      KernelBuilder::viewType(c, {t, s.kvHeads, s.valueDim})};
+      KernelBuilder::viewType(c, {t, s.heads, s.dim}, s.element),
+      KernelBuilder::viewType(c, {t, s.kvHeads, s.dim}, s.element),
+      KernelBuilder::viewType(c, {t, s.kvHeads, s.valueDim}, s.element)};
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
-  types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.valueDim}));
+  types.push_back(
+      KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element));
   types.push_back(KernelBuilder::viewType(c, {t, s.heads}));
   return types;
 }

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 enum { HYB_DL_CPU = 1, HYB_DL_CUDA = 2, HYB_DL_CUDA_HOST = 3 };
-enum { HYB_DL_INT = 0, HYB_DL_UINT = 1, HYB_DL_FLOAT = 2 };
+enum { HYB_DL_INT = 0, HYB_DL_UINT = 1, HYB_DL_FLOAT = 2, HYB_DL_BFLOAT = 4 };
 
 typedef struct hyb_dl_device {
   int32_t type;  /* HYB_DL_CPU ... */

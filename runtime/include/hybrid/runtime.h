@@ -224,8 +224,8 @@ HYB_API hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
                                              hyb_error *error);
 
 /* Reads all parameters from a `.safetensors` file: every parameter of the model
- * must be there with its shape as F32, and nothing else. The parameters are
- * unchanged on failure. */
+ * must be there with its shape as F32, BF16 or F16, and nothing else. The
+ * parameters are unchanged on failure. */
 HYB_API hyb_status hyb_model_load_weights(hyb_model *model, const char *path,
                                           hyb_error *error);
 /* Writes all parameters; the file at `path` is either the old or the new. */
@@ -239,6 +239,17 @@ HYB_API hyb_status hyb_model_initialise(hyb_model *model, uint64_t seed,
  * infinity. */
 HYB_API hyb_status hyb_model_check_finite(const hyb_model *model,
                                           hyb_error *error);
+
+/*===-- Element types -----------------------------------------------------===*/
+
+/* What a buffer is made of. Parameters, gradients, losses and logits are f32
+ * whatever the model computes in. */
+typedef enum hyb_element_type {
+  HYB_F32 = 0,
+  HYB_I32 = 1,
+  HYB_BF16 = 2,
+  HYB_F16 = 3
+} hyb_element_type;
 
 /*===-- Context -----------------------------------------------------------===*/
 
@@ -284,7 +295,8 @@ HYB_API hyb_status hyb_context_save_trace(hyb_context *context,
 
 /* What a watched context tells of one launch of a kernel that has run. */
 typedef struct hyb_launch_view {
-  const void *data; /* on the host: f32 or i32, as the kernel reads them */
+  const void *data; /* on the host, as the kernel reads it */
+  hyb_element_type type;
   int32_t rank;
   const int64_t *sizes;
   const int64_t *strides; /* in elements */

@@ -121,8 +121,9 @@ hyb_status hyb_model_share_parameter(hyb_model *model, int64_t index,
   return guarded(error, [&]() -> Status {
     HYB_NEED(model);
     HYB_NEED(tensor);
-    const Model &impl = *model->impl;
+    Model &impl = *model->impl;
     HYB_ASSIGN(const ParameterInfo *info, parameterAt(impl, index));
+    impl.parametersAreShared();
     *tensor = shareTensor(impl.device(), impl.parameterMemory(),
                           info->offset * kElementBytes, info->shape);
     return Status();

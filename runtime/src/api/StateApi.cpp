@@ -128,8 +128,9 @@ hyb_status hyb_state_share(hyb_state *state, int64_t index,
                      "buffer %lld does not exist, the state has %zu",
                      static_cast<long long>(index), impl.buffers().size());
     size_t place = static_cast<size_t>(index);
-    *tensor = shareTensor(impl.device(), impl.allMemory(),
-                          impl.bufferOffset(place), impl.bufferShape(place));
+    *tensor =
+        shareTensor(impl.device(), impl.allMemory(), impl.bufferOffset(place),
+                    impl.bufferShape(place), impl.bufferType(place));
     return Status();
   });
 }

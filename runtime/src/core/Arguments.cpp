@@ -9,6 +9,7 @@
 #include "core/Arguments.h"
 
 #include "core/ArenaLayout.h"
+#include "core/SharedTensor.h"
 
 #include <algorithm>
 
@@ -28,7 +29,8 @@ std::string shapeText(const int64_t *sizes, size_t rank) {
 
 std::string typeText(hyb_dl_type type) {
   const char *codes[] = {"i", "u", "f"};
-  std::string text = type.code <= HYB_DL_FLOAT
+  std::string text = type.code == HYB_DL_BFLOAT ? "bf"
+                     : type.code <= HYB_DL_FLOAT
                          ? codes[type.code]
                          : "type code " + std::to_string(type.code) + " of ";
   text += std::to_string(type.bits);
@@ -131,7 +133,8 @@ Status checkApart(const PlanEntry &entry, const Symbols &symbols,
   for (size_t i = 0; i < addresses.size(); ++i) {
     HYB_ASSIGN(std::vector<int64_t> shape,
                shapeOf(entry.buffers[entry.arguments[i]], symbols));
-    uintptr_t bytes = kElementBytes;
+    uintptr_t bytes = static_cast<uintptr_t>(
+        elementBytes(entry.buffers[entry.arguments[i]].type));
     for (int64_t size : shape)
       bytes *= static_cast<uintptr_t>(size);
     ends.push_back(reinterpret_cast<uintptr_t>(addresses[i]) + bytes);
@@ -159,6 +162,7 @@ Status checkFunction(const PlanEntry &entry) {
     switch (buffer.kind) {
     case BufferKind::Arena:
     case BufferKind::Param:
+    case BufferKind::ParamCopy:
     case BufferKind::Constant:
     case BufferKind::SegmentTable:
     case BufferKind::TokenSegment:
@@ -209,8 +213,7 @@ Result<std::vector<int64_t>> shapeOf(const PlanBuffer &buffer,
 }
 
 hyb_dl_type elementTypeOf(const PlanBuffer &buffer) {
-  return {static_cast<uint8_t>(buffer.isFloat ? HYB_DL_FLOAT : HYB_DL_INT), 32,
-          1};
+  return dlTypeOf(buffer.type);
 }
 
 Result<std::vector<void *>>

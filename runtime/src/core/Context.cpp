@@ -20,7 +20,9 @@ namespace {
 /// Shapes remembered per context: prefill, its remainder, decode, training.
 constexpr size_t kMaxInstances = 8;
 /// The bits of a float that is not a number.
-constexpr uint32_t kNotANumber = 0x7fc00000;
+/// As f32, and in either half as bf16 and f16.
+constexpr uint32_t kNotANumber = 0x7fc07fc0;
+constexpr const char *kCopyEntry = "copy_parameters";
 } // namespace
 
 Result<std::unique_ptr<Context>>
@@ -79,6 +81,7 @@ Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels) {
 void Context::bindBuffers(Bindings &bindings) const {
   bindings.arena = arena.data();
   bindings.parameters = owner->parameters();
+  bindings.parameterCopies = owner->parameterCopies();
   bindings.constants = owner->constants();
   bindings.ids = inputs.deviceAt(places.offset[Ids]);
   bindings.labels = inputs.deviceAt(places.offset[Labels]);
@@ -123,8 +126,24 @@ Status Context::reserve(const std::string &entryName, const CallShape &shape) {
   return runner->reserve(*instance);
 }
 
+/// Entries read the parameters' copies in the compute type; what changes the
+/// parameters other than `update`, which writes both, makes them stale.
+Status Context::refreshCopies(const PlanEntry &entry) {
+  if (!owner->parameterCopies() || entry.name == kCopyEntry)
+    return Status();
+  std::unique_lock<std::mutex> lock = owner->lockCopies();
+  if (!owner->copiesAreStale())
+    return Status();
+  HYB_ASSIGN(const PlanEntry *copy, owner->entry(kCopyEntry));
+  HYB_TRY(run(*copy, CallShape(), Bindings()));
+  HYB_TRY(runner->finish());
+  owner->copiesAreFresh();
+  return Status();
+}
+
 Status Context::run(const PlanEntry &entry, const CallShape &shape,
                     Bindings bindings) {
+  HYB_TRY(refreshCopies(entry));
   HYB_TRY(reserve(entry.name, shape));
   HYB_ASSIGN(PlanInstance * instance, instanceFor(entry, shape));
   if (bindings.arguments.size() != entry.arguments.size())
@@ -465,10 +484,12 @@ Status Context::poisonOutputs(const PlanEntry &entry, const Symbols &symbols,
     if (buffer.kind != BufferKind::Output)
       continue;
     HYB_ASSIGN(std::vector<int64_t> sizes, shapeOf(buffer, symbols));
-    int64_t bytes = kElementBytes;
+    int64_t bytes = elementBytes(buffer.type);
     for (int64_t size : sizes)
       bytes *= size;
-    HYB_TRY(runner->fill(addresses[i], bytes, kNotANumber));
+    // Whole words: an odd element of two bytes is left.
+    HYB_TRY(runner->fill(addresses[i], bytes / kElementBytes * kElementBytes,
+                         kNotANumber));
   }
   return Status();
 }

@@ -107,6 +107,7 @@ private:
   Status runWholeSequences(const hyb_batch &batch, const char *entryName,
                            void *gradients, const float **losses);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
+  Status refreshCopies(const PlanEntry &entry);
   Result<PlanInstance *> instanceFor(const PlanEntry &entry,
                                      const CallShape &shape);
   void bindBuffers(Bindings &bindings) const;

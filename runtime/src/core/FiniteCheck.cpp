@@ -14,20 +14,21 @@ namespace hyb::rt {
 
 namespace {
 /// From the first to the last element of a view.
-int64_t bytesOf(const KernelView &view, int32_t rank) {
+int64_t bytesOf(const KernelView &view, int32_t rank, ElementType type) {
   int64_t last = 0;
   for (int32_t d = 0; d < rank; ++d) {
     if (view.sizes[d] == 0)
       return 0;
     last += (view.sizes[d] - 1) * view.strides[d];
   }
-  return (last + 1) * kElementBytes;
+  return (last + 1) * elementBytes(type);
 }
 
 /// Buffers whose content a caller answers for.
 bool isGiven(BufferKind kind) {
   switch (kind) {
   case BufferKind::Param:
+  case BufferKind::ParamCopy:
   case BufferKind::Gradient:
   case BufferKind::State:
   case BufferKind::Weights:
@@ -50,12 +51,12 @@ std::optional<Finding> firstBad(const hyb_launch_view &view) {
   int64_t count = 1, index[kMaxViewRank] = {};
   for (int32_t d = 0; d < view.rank; ++d)
     count *= view.sizes[d];
-  const auto *data = static_cast<const float *>(view.data);
   for (int64_t i = 0; i < count; ++i) {
     int64_t offset = 0;
     for (int32_t d = 0; d < view.rank; ++d)
       offset += index[d] * view.strides[d];
-    float value = data[offset];
+    float value =
+        floatAt(static_cast<ElementType>(view.type), view.data, offset);
     if (std::isnan(value) || value == HUGE_VALF) {
       std::string text = "[";
       for (int32_t d = 0; d < view.rank; ++d)
@@ -77,9 +78,10 @@ const char *nameOf(float value) {
 
 /// "parameter layers.0.mixer.q_proj.weight", "gradient".
 std::string describe(const PlanBuffer &buffer) {
-  std::string kind = buffer.kind == BufferKind::Param
-                         ? "parameter"
-                         : bufferKindName(buffer.kind);
+  std::string kind =
+      buffer.kind == BufferKind::Param || buffer.kind == BufferKind::ParamCopy
+          ? "parameter"
+          : bufferKindName(buffer.kind);
   return buffer.path.empty() ? kind : kind + " " + buffer.path;
 }
 } // namespace
@@ -92,10 +94,11 @@ Result<LaunchViews> LaunchViews::of(const Device &device,
   LaunchViews result;
   for (size_t v = 0; v < chosen.views.size(); ++v) {
     auto rank = static_cast<int32_t>(chosen.views[v].sizes.size());
-    HYB_ASSIGN(HostView copy,
-               HostView::of(device, given[v].base, bytesOf(given[v], rank)));
-    result.views.push_back(
-        {copy.bytes(), rank, given[v].sizes, given[v].strides});
+    ElementType type = instance.entry().buffers[chosen.views[v].buffer].type;
+    HYB_ASSIGN(HostView copy, HostView::of(device, given[v].base,
+                                           bytesOf(given[v], rank, type)));
+    result.views.push_back({copy.bytes(), static_cast<hyb_element_type>(type),
+                            rank, given[v].sizes, given[v].strides});
     result.copies.push_back(std::move(copy));
   }
   return result;
@@ -106,7 +109,7 @@ Status checkGiven(const PlanInstance &instance, const Plan &plan, size_t launch,
   const PlanAlternative &chosen = instance.chosen(launch);
   for (size_t v = 0; v < chosen.views.size(); ++v) {
     const PlanBuffer &buffer = instance.entry().buffers[chosen.views[v].buffer];
-    if (!buffer.isFloat || !isGiven(buffer.kind))
+    if (!isFloat(buffer.type) || !isGiven(buffer.kind))
       continue;
     if (std::optional<Finding> bad = firstBad(views.views[v]))
       return failure(
@@ -127,7 +130,7 @@ Status checkMade(const PlanInstance &instance, const Plan &plan, size_t launch,
   const PlanKernel &kernel = plan.kernels[chosen.kernel];
   for (size_t v = 0; v < chosen.views.size(); ++v) {
     const PlanBuffer &buffer = instance.entry().buffers[chosen.views[v].buffer];
-    if (!buffer.isFloat)
+    if (!isFloat(buffer.type))
       continue;
     if (std::optional<Finding> bad = firstBad(views.views[v]))
       return failure(

@@ -59,6 +59,12 @@ Result<std::unique_ptr<Model>> Model::open(Runtime &runtime, Bytes bytes) {
 
 Status Model::allocate() {
   HYB_ASSIGN(weights, place->allocate(flatBytes()));
+  for (const auto &[name, entry] : tables.plan.entries)
+    for (const PlanBuffer &buffer : entry.buffers)
+      if (buffer.kind == BufferKind::ParamCopy && !copies.data()) {
+        HYB_ASSIGN(copies, place->allocate(tables.parameters.elements *
+                                           elementBytes(buffer.type)));
+      }
   const std::vector<uint32_t> &constants = tables.plan.constants;
   int64_t bytes = static_cast<int64_t>(constants.size()) * kElementBytes;
   HYB_ASSIGN(constantMemory, place->allocate(bytes));
@@ -96,8 +102,10 @@ Status checkParameter(const SafetensorsView &view, const ParameterInfo &info,
     return failure(HYB_MISMATCH,
                    "%s is missing; the weights are for another spec",
                    name.c_str());
-  if (entry->type != DType::F32)
-    return failure(HYB_MISMATCH, "%s has dtype %s, expected F32; convert it",
+  if (entry->type != DType::F32 && entry->type != DType::BF16 &&
+      entry->type != DType::F16)
+    return failure(HYB_MISMATCH,
+                   "%s has dtype %s, expected F32, BF16 or F16; convert it",
                    name.c_str(), dtypeName(entry->type));
   if (entry->shape != unsignedShape(info))
     return failure(HYB_MISMATCH,
@@ -124,15 +132,29 @@ Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
                      "another spec",
                      entry.name.c_str());
   for (const ParameterInfo &info : table.parameters) {
-    Bytes data = view.data(*view.find(prefix + info.path));
-    HYB_TRY(device.write(static_cast<float *>(target) + info.offset, data.data,
-                         static_cast<int64_t>(data.size)));
+    const TensorEntry &entry = *view.find(prefix + info.path);
+    Bytes data = view.data(entry);
+    Memory wide;
+    const void *source = data.data;
+    if (entry.type != DType::F32) {
+      HYB_ASSIGN(wide, Memory::allocate(info.elements * kElementBytes));
+      bool isBrain = entry.type == DType::BF16;
+      for (int64_t i = 0; i < info.elements; ++i) {
+        uint16_t bits;
+        std::memcpy(&bits, static_cast<const char *>(source) + 2 * i, 2);
+        wide.floats()[i] = isBrain ? bf16ToFloat(bits) : f16ToFloat(bits);
+      }
+      source = wide.data();
+    }
+    HYB_TRY(device.write(static_cast<float *>(target) + info.offset, source,
+                         info.elements * kElementBytes));
   }
   return Status();
 }
 
 Status Model::loadWeights(const std::string &path) {
   HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
+  parametersChanged();
   return copyParameters(file.view, tables.parameters, "", *place,
                         weights.data())
       .within(path);
@@ -149,6 +171,7 @@ Status Model::saveWeights(const std::string &path) const {
 }
 
 Status Model::initialise(uint64_t seed) {
+  parametersChanged();
   if (place->isHost()) {
     initialiseParameters(tables.parameters, seed, parameters());
     return Status();
@@ -163,6 +186,7 @@ Status Model::readParameter(const ParameterInfo &info, float *target) const {
 }
 
 Status Model::writeParameter(const ParameterInfo &info, const float *source) {
+  parametersChanged();
   return place->write(parameter(info), source, info.elements * kElementBytes);
 }
 

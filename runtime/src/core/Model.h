@@ -14,6 +14,9 @@
 #include "core/Runtime.h"
 #include "io/HbxReader.h"
 
+#include <atomic>
+#include <mutex>
+
 namespace hyb::rt {
 
 /// What an artefact says, without its code: all that `info` needs. Reading it
@@ -57,6 +60,21 @@ public:
     return parameters() + info.offset;
   }
   const DeviceMemory &parameterMemory() const { return weights; }
+
+  /// The parameters in the type that entries compute in, with the same offsets;
+  /// null where that is f32.
+  void *parameterCopies() const { return copies.data(); }
+  /// Held while copies are looked at and made again.
+  std::unique_lock<std::mutex> lockCopies() {
+    return std::unique_lock<std::mutex>(copyMutex);
+  }
+  bool copiesAreStale() const { return stale || shared; }
+  void copiesAreFresh() { stale = false; }
+  /// After a change of the parameters that did not change the copies.
+  void parametersChanged() { stale = true; }
+  /// Somebody else may change the parameters from now on, at any time.
+  void parametersAreShared() { shared = true; }
+
   void *constants() const { return constantMemory.data(); }
   int64_t flatBytes() const {
     return tables.parameters.elements * kElementBytes;
@@ -79,7 +97,9 @@ private:
   ArtefactTables tables;
   std::unique_ptr<Program> program;
   uint64_t tableHash = 0;
-  DeviceMemory weights, constantMemory;
+  DeviceMemory weights, copies, constantMemory;
+  std::mutex copyMutex;
+  std::atomic<bool> stale = true, shared = false;
 };
 
 /// Checks that `view` holds exactly the parameters of `table`, as F32 with

@@ -14,6 +14,7 @@
 #ifndef HYBRID_RUNTIME_CORE_PLAN_H
 #define HYBRID_RUNTIME_CORE_PLAN_H
 
+#include "core/ElementType.h"
 #include "core/Expression.h"
 #include "io/MappedFile.h"
 
@@ -38,13 +39,14 @@ enum class BufferKind : uint8_t {
   Scalars,
   Input,
   Output,
-  Constant
+  Constant,
+  ParamCopy
 };
-inline constexpr size_t kBufferKinds = 17;
+inline constexpr size_t kBufferKinds = 18;
 
 const char *bufferKindName(BufferKind kind);
 
-/// All data of version 0.1 has elements of four bytes.
+/// Of parameters, gradients, ids, tables, losses and logits.
 inline constexpr int64_t kElementBytes = 4;
 /// The rank of the kernel border's views.
 inline constexpr size_t kMaxViewRank = 4;
@@ -78,8 +80,7 @@ struct PlanKernel {
 struct PlanBuffer {
   std::string name;
   BufferKind kind = BufferKind::Arena;
-  /// f32, else i32.
-  bool isFloat = true;
+  ElementType type = ElementType::F32;
   std::vector<Expression> sizes;
   /// Of a parameter or a state, or the name of an input or output; empty for a
   /// whole flat buffer and others.

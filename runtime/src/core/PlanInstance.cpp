@@ -41,7 +41,7 @@ Result<int64_t> product(const std::vector<Expression> &sizes,
     if (!checkedMul(result, value, &result))
       return overflow(where, symbols);
   }
-  // The bytes must be countable too.
+  // The bytes must be countable too, of the widest type.
   if (result > INT64_MAX / kElementBytes)
     return overflow(where, symbols);
   return result;
@@ -59,7 +59,7 @@ Result<int64_t> PlanInstance::placeInFlat(const ModelTables &tables,
   if (!info)
     return failure(HYB_INVALID_FILE, "buffer %s: no parameter '%s'",
                    buffer.name.c_str(), buffer.path.c_str());
-  place.offset = info->offset * kElementBytes;
+  place.offset = info->offset * elementBytes(buffer.type);
   return info->elements;
 }
 
@@ -91,6 +91,7 @@ Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
       ++place.index;
     return place.elements;
   case BufferKind::Param:
+  case BufferKind::ParamCopy:
   case BufferKind::Gradient:
   case BufferKind::Moment1:
   case BufferKind::Moment2:
@@ -158,8 +159,8 @@ Status PlanInstance::layOutArena() {
       continue;
     ArenaBuffer request;
     if (used[i])
-      request.bytes =
-          static_cast<uint64_t>(buffers[i].elements * kElementBytes);
+      request.bytes = static_cast<uint64_t>(
+          buffers[i].elements * elementBytes(source->buffers[i].type));
     request.first = source->buffers[i].first;
     request.last = source->buffers[i].last;
     arena.push_back(request);
@@ -202,7 +203,8 @@ Status PlanInstance::placeView(const PlanView &view, const std::string &where) {
                    where.c_str(), end,
                    source->buffers[view.buffer].name.c_str(), buffer.elements,
                    symbols.text().c_str());
-  viewPlaces.push_back({view.buffer, offset * kElementBytes});
+  viewPlaces.push_back(
+      {view.buffer, offset * elementBytes(source->buffers[view.buffer].type)});
   views.push_back(result);
   return Status();
 }
@@ -291,6 +293,8 @@ void *PlanInstance::baseOf(const BufferPlace &place,
     return bindings.arena;
   case BufferKind::Param:
     return bindings.parameters;
+  case BufferKind::ParamCopy:
+    return bindings.parameterCopies;
   case BufferKind::Gradient:
     return bindings.gradients;
   case BufferKind::Moment1:

@@ -35,7 +35,8 @@ struct CallShape {
 /// Where the buffers of a call are. What an entry does not use may be null.
 struct Bindings {
   void *arena = nullptr, *constants = nullptr;
-  void *parameters = nullptr, *gradients = nullptr;
+  void *parameters = nullptr, *parameterCopies = nullptr;
+  void *gradients = nullptr;
   void *moment1 = nullptr, *moment2 = nullptr;
   void *ids = nullptr, *labels = nullptr, *weights = nullptr;
   void *segmentTable = nullptr, *tokenSegment = nullptr;
@@ -47,10 +48,10 @@ struct Bindings {
 
   bool operator==(const Bindings &other) const {
     auto all = [](const Bindings &b) {
-      return std::tie(b.arena, b.constants, b.parameters, b.gradients,
-                      b.moment1, b.moment2, b.ids, b.labels, b.weights,
-                      b.segmentTable, b.tokenSegment, b.loss, b.logits,
-                      b.scalars, b.states, b.arguments);
+      return std::tie(b.arena, b.constants, b.parameters, b.parameterCopies,
+                      b.gradients, b.moment1, b.moment2, b.ids, b.labels,
+                      b.weights, b.segmentTable, b.tokenSegment, b.loss,
+                      b.logits, b.scalars, b.states, b.arguments);
     };
     return all(*this) == all(other);
   }

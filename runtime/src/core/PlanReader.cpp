@@ -18,9 +18,10 @@ namespace hyb::rt {
 namespace {
 
 constexpr const char *kBufferKindNames[kBufferKinds] = {
-    "arena",   "param",         "gradient",      "state",  "ids",     "labels",
-    "weights", "segment_table", "token_segment", "loss",   "logits",  "moment1",
-    "moment2", "scalars",       "input",         "output", "constant"};
+    "arena",  "param",    "gradient",      "state",         "ids",
+    "labels", "weights",  "segment_table", "token_segment", "loss",
+    "logits", "moment1",  "moment2",       "scalars",       "input",
+    "output", "constant", "param_copy"};
 
 Result<std::vector<Expression>> readExpressions(const Json &object,
                                                 const char *key, size_t limit,
@@ -131,8 +132,12 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   return kernel;
 }
 
-Status readConstant(const Json &value, const std::string &where, bool isFloat,
-                    std::vector<uint32_t> &bits) {
+Status readConstant(const Json &value, const std::string &where,
+                    ElementType type, std::vector<uint32_t> &bits) {
+  if (elementBytes(type) != kElementBytes)
+    return failure(HYB_INVALID_FILE, "%s: a constant of type %s", where.c_str(),
+                   elementTypeName(type));
+  bool isFloat = type == ElementType::F32;
   HYB_ASSIGN(const Json *data, jsonArray(value, "data", where));
   for (const Json &element : *data) {
     uint32_t word;
@@ -164,17 +169,13 @@ Result<PlanBuffer> readBuffer(const Json &value, size_t launches,
                    kind.c_str());
   buffer.kind = static_cast<BufferKind>(found - std::begin(kBufferKindNames));
   HYB_ASSIGN(std::string type, jsonText(value, "type", where));
-  if (type != "f32" && type != "i32")
-    return failure(HYB_INVALID_FILE,
-                   "%s: type '%.32s' is not one of f32 and i32", where.c_str(),
-                   type.c_str());
-  buffer.isFloat = type == "f32";
+  HYB_ASSIGN(buffer.type, elementTypeNamed(type, where));
   HYB_ASSIGN(buffer.sizes, readExpressions(value, "sizes", 8, where));
   if (value.contains("path")) {
     HYB_ASSIGN(buffer.path, jsonText(value, "path", where));
   }
   if (buffer.kind == BufferKind::Constant)
-    HYB_TRY(readConstant(value, where, buffer.isFloat, buffer.data));
+    HYB_TRY(readConstant(value, where, buffer.type, buffer.data));
   if (buffer.kind == BufferKind::Arena) {
     HYB_ASSIGN(buffer.first, readIndex(value, "first", launches, where));
     HYB_ASSIGN(buffer.last, readIndex(value, "last", launches, where));

@@ -23,8 +23,16 @@ struct Share {
 
 } // namespace
 
+hyb_dl_type dlTypeOf(ElementType type) {
+  uint8_t code = type == ElementType::I32    ? HYB_DL_INT
+                 : type == ElementType::BF16 ? HYB_DL_BFLOAT
+                                             : HYB_DL_FLOAT;
+  return {code, static_cast<uint8_t>(8 * elementBytes(type)), 1};
+}
+
 hyb_dl_managed *shareTensor(const Device &device, const DeviceMemory &memory,
-                            int64_t byteOffset, std::vector<int64_t> shape) {
+                            int64_t byteOffset, std::vector<int64_t> shape,
+                            ElementType type) {
   auto *share = new Share();
   share->shape = std::move(shape);
   share->memory = memory;
@@ -33,7 +41,7 @@ hyb_dl_managed *shareTensor(const Device &device, const DeviceMemory &memory,
   tensor.data = static_cast<char *>(memory.data()) + byteOffset;
   tensor.device = device.dlDevice();
   tensor.rank = static_cast<int32_t>(share->shape.size());
-  tensor.type = {HYB_DL_FLOAT, 32, 1};
+  tensor.type = dlTypeOf(type);
   tensor.shape = share->shape.data();
   share->managed.manager = share;
   share->managed.deleter = [](hyb_dl_managed *self) {

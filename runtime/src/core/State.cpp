@@ -71,7 +71,7 @@ Status State::layOut() {
                      "state %s: first size is %" PRIu64
                      ", expected the %" PRId64 " slots; compile the spec again",
                      info.path.c_str(), sizes[0], slotCount);
-    if (!checkedMul(elements, kElementBytes, &bytes) ||
+    if (!checkedMul(elements, elementBytes(info.type), &bytes) ||
         !checkedAdd(bytes, kAlignment - 1, &padded) ||
         !checkedAdd(totalBytes, padded / kAlignment * kAlignment, &padded))
       return failure(HYB_OUT_OF_RANGE, "state %s is too large",

@@ -72,6 +72,9 @@ public:
   const DeviceMemory &allMemory() const { return memory; }
   int64_t bufferOffset(size_t index) const { return pieces[index].offset; }
   std::vector<int64_t> bufferShape(size_t index) const;
+  ElementType bufferType(size_t index) const {
+    return model->stateTable().states[index].type;
+  }
   /// Fills in the symbols that belong to a state.
   void describe(CallShape &call) const;
 

@@ -93,8 +93,9 @@ Status State::save(int64_t slot, const std::string &path) const {
                HostView::of(model->device(), place(pieces[i], slot),
                             pieces[i].slotBytes));
     views.push_back(std::move(view));
-    tensors.push_back({model->stateTable().states[i].path, DType::F32,
-                       pieces[i].slotShape, views.back().bytes()});
+    tensors.push_back({model->stateTable().states[i].path,
+                       dtypeOf(bufferType(i)), pieces[i].slotShape,
+                       views.back().bytes()});
   }
   return writeSafetensors(path, tensors,
                           {{"format", "hybridc state"},
@@ -125,7 +126,7 @@ Status State::load(int64_t slot, const std::string &path) {
   for (size_t i = 0; i < pieces.size(); ++i) {
     const std::string &name = model->stateTable().states[i].path;
     const TensorEntry *entry = view.find(name);
-    if (!entry || entry->type != DType::F32 ||
+    if (!entry || entry->type != dtypeOf(bufferType(i)) ||
         entry->shape != pieces[i].slotShape)
       return failure(HYB_MISMATCH,
                      "%s: %s has shape %s, the state has %s; create the state "

@@ -180,6 +180,8 @@ Result<StateTable> StateTable::parse(Bytes text) {
     if (state.kind != "kv" && state.kind != "recurrent" && state.kind != "conv")
       return failure(HYB_INVALID_FILE, "%s: unknown kind '%.32s'",
                      where.c_str(), state.kind.c_str());
+    HYB_ASSIGN(std::string type, jsonText(value, "type", where));
+    HYB_ASSIGN(state.type, elementTypeNamed(type, where));
     if (!paths.insert(state.path).second)
       return failure(HYB_INVALID_FILE, "states: %s occurs twice",
                      state.path.c_str());

@@ -9,6 +9,7 @@
 #ifndef HYBRID_RUNTIME_CORE_TABLES_H
 #define HYBRID_RUNTIME_CORE_TABLES_H
 
+#include "core/ElementType.h"
 #include "core/Expression.h"
 #include "io/MappedFile.h"
 
@@ -59,6 +60,7 @@ struct ParameterTable {
 struct StateInfo {
   std::string path;
   std::string kind; // kv, recurrent or conv
+  ElementType type = ElementType::F32;
   /// The first is the number of slots.
   std::vector<Expression> sizes;
 

@@ -93,6 +93,20 @@ const char *dtypeName(DType type) {
   return kDTypes[static_cast<size_t>(type)].name;
 }
 
+DType dtypeOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return DType::F32;
+  case ElementType::I32:
+    return DType::I32;
+  case ElementType::BF16:
+    return DType::BF16;
+  case ElementType::F16:
+    return DType::F16;
+  }
+  return DType::F32;
+}
+
 uint64_t dtypeSize(DType type) {
   return kDTypes[static_cast<size_t>(type)].size;
 }

@@ -16,6 +16,7 @@
 #ifndef HYBRID_RUNTIME_IO_SAFETENSORS_H
 #define HYBRID_RUNTIME_IO_SAFETENSORS_H
 
+#include "core/ElementType.h"
 #include "io/MappedFile.h"
 
 #include <map>
@@ -43,6 +44,7 @@ enum class DType : uint8_t {
 };
 
 const char *dtypeName(DType type);
+DType dtypeOf(ElementType type);
 std::optional<DType> dtypeByName(std::string_view name);
 /// Bytes of one element.
 uint64_t dtypeSize(DType type);

@@ -165,6 +165,7 @@ Status Trainer::load(const SafetensorsView &view) {
       copyParameters(view, table, kMoment1, model.device(), moment1.data()));
   HYB_TRY(
       copyParameters(view, table, kMoment2, model.device(), moment2.data()));
+  model.parametersChanged();
   HYB_TRY(copyParameters(view, table, "", model.device(), model.parameters()));
   steps = std::stoll(step->second);
   return Status();

@@ -162,7 +162,28 @@ TEST(Model, RefusesBadPlans) {
   expectRefused(openWith("plan", replaced(plan, "\"last\": 2", "\"last\": 3")),
                 "'last' is 3, of 3");
   expectRefused(openWith("plan", replaced(plan, "\"f32\"", "\"f64\"")),
-                "type 'f64' is not one of f32 and i32");
+                "type 'f64' is not one of f32, i32, bf16 and f16");
+}
+
+// Weights in narrower types are widened, which is exact.
+TEST(Model, CFG_11_WeightsInBf16AndF16AreLoaded) {
+  LoadedFixture fixture;
+  TemporaryFolder folder;
+  std::string path = folder.path("w.safetensors");
+  // 1.5, -0.0078125, infinity, and the smallest denormal number of f16.
+  uint16_t brain[64] = {0x3fc0, 0xbc00, 0x7f80};
+  uint16_t half[6] = {0x3e00, 0xa000, 0x7c00, 0x0001};
+  ASSERT_TRUE(writeSafetensors(path,
+                               {{"table", DType::BF16, {8, 8}, brain},
+                                {"unused", DType::F16, {2, 3}, half}},
+                               {})
+                  .ok());
+  ASSERT_TRUE(fixture.model->loadWeights(path).ok());
+  std::vector<float> values = fixture.parameters();
+  EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 4),
+            (std::vector<float>{1.5f, -0.0078125f, HUGE_VALF, 0}));
+  EXPECT_EQ(std::vector<float>(values.begin() + 64, values.begin() + 69),
+            (std::vector<float>{1.5f, -0.0078125f, HUGE_VALF, 0x1p-24f, 0}));
 }
 
 // What depends on capacities is found when a plan is instantiated.
@@ -254,9 +275,10 @@ TEST(Model, CFG_11_WeightsAreSavedAndLoaded) {
          {"unused", DType::F32, {2, 3}, values}});
   expectRefused(b.model->loadWeights(path),
                 "table has shape [4, 16], the spec has [8, 8]");
-  write({{"table", DType::F16, {8, 8}, values},
+  write({{"table", DType::F64, {4, 8}, values},
          {"unused", DType::F32, {2, 3}, values}});
-  expectRefused(b.model->loadWeights(path), "table has dtype F16");
+  expectRefused(b.model->loadWeights(path),
+                "table has dtype F64, expected F32, BF16 or F16");
   write({{"table", DType::F32, {8, 8}, values},
          {"unused", DType::F32, {2, 3}, values},
          {"more", DType::F32, {1}, values}});

@@ -630,3 +630,73 @@ func.func @rowwise_yield(%x: tensor<?x4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @rowwise_type(%a: tensor<?x4xbf16>) {
+  // expected-error @+1 {{operand #0 must be ranked tensor of 32-bit float values, but got 'tensor<?x4xbf16>'}}
+  %0 = hybrid.silu %a : tensor<?x4xbf16>
+  return
+}
+
+// -----
+
+func.func @cast_nothing(%a: tensor<?x4xbf16>) {
+  // expected-error @+1 {{from 'tensor<?x4xbf16>' to the same type changes nothing; use x itself}}
+  %0 = hybrid.cast %a : tensor<?x4xbf16> to tensor<?x4xbf16>
+  return
+}
+
+// -----
+
+func.func @cast_rows(%a: tensor<?x4xbf16>) {
+  // expected-error @+1 {{changes what the dynamic sizes count; a cast changes the element type alone}}
+  %0 = hybrid.cast %a : tensor<?x4xbf16> to tensor<?x4xf32, #hybrid.per_segment>
+  return
+}
+
+// -----
+
+func.func @product_types(%a: tensor<?x4xbf16>, %b: tensor<8x4xf32>) {
+  // expected-error @+2 {{product multiplies 'bf16' by 'f32'; put a hybrid.cast in front of one of them}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = hybrid.product %a, %b transpose_b : (tensor<?x4xbf16>, tensor<8x4xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @product_result(%a: tensor<?x4xf16>, %b: tensor<8x4xf16>) {
+  // expected-error @+2 {{inferred type(s) 'tensor<?x8xf16>' are incompatible with return type(s) of operation 'tensor<?x8xbf16>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = hybrid.product %a, %b transpose_b : (tensor<?x4xf16>, tensor<8x4xf16>) -> tensor<?x8xbf16>
+  return
+}
+
+// -----
+
+func.func @attention_types(%q: tensor<?x2x8xbf16>, %k: tensor<?x2x8xbf16>, %v: tensor<?x2x8xf32>, %s: !hybrid.segments) {
+  // expected-error @+2 {{attention: v has elements of type 'f32' and q of type 'bf16'; put a hybrid.cast in front of one of them}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %o, %lse = hybrid.attention %q, %k, %v, %s scale 1.0 windows [0, 0] sinks [0, 0]
+      : (tensor<?x2x8xbf16>, tensor<?x2x8xbf16>, tensor<?x2x8xf32>, !hybrid.segments) -> (tensor<?x2x8xbf16>, tensor<?x2xf32>)
+  return
+}
+
+// -----
+
+func.func @recurrence_gates(%q: tensor<?x2x8xbf16>, %g: tensor<?x2x1xbf16>, %s: !hybrid.segments) {
+  // expected-error @+1 {{operand #4 must be 32-bit float tensor of shape [tokens, heads, dim], but got 'tensor<?x2x1xbf16>'}}
+  %o = hybrid.recurrence additive %q, %q, %q, %s decay(%g) scale 1.0
+      : (tensor<?x2x8xbf16>, tensor<?x2x8xbf16>, tensor<?x2x8xbf16>, !hybrid.segments, tensor<?x2x1xbf16>) -> tensor<?x2x8xbf16>
+  return
+}
+
+// -----
+
+func.func @conv_state(%x: tensor<?x8xbf16>, %w: tensor<8x4xf32>, %s: !hybrid.segments, %state: tensor<?x3x8xf32, #hybrid.slots>) {
+  // expected-error @+2 {{short_conv: state has elements of type 'f32' and x of type 'bf16'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %n = hybrid.short_conv %x, %w, %s state(%state) : (tensor<?x8xbf16>, tensor<8x4xf32>, !hybrid.segments, tensor<?x3x8xf32, #hybrid.slots>) -> (tensor<?x8xbf16>, tensor<?x3x8xf32, #hybrid.slots>)
+  return
+}

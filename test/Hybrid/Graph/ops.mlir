@@ -172,3 +172,26 @@ func.func @rowwise(%x: !t64, %w: tensor<64xf32>) -> (!t64, !t64) {
 func.func @workspace(%x: !partials) -> !partials {
   return %x : !partials
 }
+
+// What is f32 whatever the type of the data, and what follows it.
+// CHECK-LABEL: @types
+func.func @types(%x: tensor<?x64xbf16>, %w: tensor<256x64xf32>, %q: tensor<?x4x64xbf16>,
+                 %dyh: tensor<?x256xbf16>, %g: tensor<?x4x1xf32>, %segments: !hybrid.segments) {
+  // CHECK: hybrid.cast %{{.*}} : tensor<?x64xbf16> to tensor<?x64xf32>
+  %0 = hybrid.cast %x : tensor<?x64xbf16> to tensor<?x64xf32>
+  // CHECK: hybrid.cast %{{.*}} : tensor<256x64xf32> to tensor<256x64xbf16>
+  %1 = hybrid.cast %w : tensor<256x64xf32> to tensor<256x64xbf16>
+  // CHECK: hybrid.product {{.*}} : (tensor<?x64xbf16>, tensor<256x64xbf16>) -> tensor<?x256xbf16>
+  %2 = hybrid.product %x, %1 transpose_b : (tensor<?x64xbf16>, tensor<256x64xbf16>) -> tensor<?x256xbf16>
+  // CHECK: hybrid.product {{.*}} : (tensor<?x64xbf16>, tensor<256x64xbf16>) -> tensor<?x256xf32>
+  %3 = hybrid.product %x, %1 transpose_b : (tensor<?x64xbf16>, tensor<256x64xbf16>) -> tensor<?x256xf32>
+  // CHECK: hybrid.product {{.*}} transpose_a : (tensor<?x256xbf16>, tensor<?x64xbf16>) -> tensor<256x64xf32>
+  %4 = hybrid.product %dyh, %x transpose_a : (tensor<?x256xbf16>, tensor<?x64xbf16>) -> tensor<256x64xf32>
+  // CHECK: hybrid.attention {{.*}} -> (tensor<?x4x64xbf16>, tensor<?x4xf32>)
+  %o, %lse = hybrid.attention %q, %q, %q, %segments scale 1.0 windows [0, 0, 0, 0] sinks [0, 0, 0, 0]
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !hybrid.segments) -> (tensor<?x4x64xbf16>, tensor<?x4xf32>)
+  // CHECK: hybrid.recurrence {{.*}} tensor<?x4x1xf32>) -> tensor<?x4x64xbf16>
+  %r = hybrid.recurrence additive %q, %q, %q, %segments decay(%g) scale 1.0
+      : (tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, tensor<?x4x64xbf16>, !hybrid.segments, tensor<?x4x1xf32>) -> tensor<?x4x64xbf16>
+  return
+}

@@ -120,6 +120,17 @@ LogicalResult DispatchRunner::runOp(Operation &op) {
         arrays[slice] = part;
         return success();
       })
+      .Case([&](CastOp cast) {
+        // Of a parameter: its copy.
+        Array copy = make(cast.getType());
+        MutableArrayRef<double> from = arrays[cast.getX()].buffer->elements();
+        oracle::Tensor rounded = oracle::roundTo(
+            {copy.sizes, std::vector<double>(from.begin(), from.end())},
+            cast.getType());
+        llvm::copy(rounded.data, copy.buffer->elements().begin());
+        arrays[cast] = copy;
+        return success();
+      })
       .Case([&](ConcatOp concat) {
         Array whole = make(concat.getType());
         int64_t offset = 0;

@@ -53,6 +53,10 @@ static cl::opt<int64_t>
 static cl::opt<uint64_t> seed("seed", cl::desc("of the random data"),
                               cl::init(1));
 static cl::opt<bool> inF32("f32", cl::desc("interpret in f32 instead of f64"));
+static cl::opt<bool>
+    byMeanSquare("rms", cl::desc("the root mean square of the difference, "
+                                 "relative to that of the values, in place of "
+                                 "the largest"));
 static cl::opt<double>
     tolerance("tolerance",
               cl::desc("largest difference, relative to the largest value"),
@@ -92,6 +96,8 @@ static oracle::Tensor makeArgument(func::FuncOp function, unsigned n,
     x = range ? range[0] + (range[1] - range[0]) * unit : normal(generator);
     x = static_cast<float>(x);
   }
+  if (isa<BFloat16Type, Float16Type>(type.getElementType()))
+    return oracle::roundTo(std::move(tensor), type);
   return tensor;
 }
 
@@ -109,6 +115,18 @@ static double relativeDistance(const oracle::Tensor &a,
     largest = std::max(largest, std::fabs(y));
   }
   return worst / largest;
+}
+
+static double meanSquareDistance(const oracle::Tensor &a,
+                                 const oracle::Tensor &b) {
+  double difference = 0, size = 1e-30;
+  for (auto [x, y] : llvm::zip_equal(a.data, b.data)) {
+    if (x == y) // infinities too
+      continue;
+    difference += (x - y) * (x - y);
+    size += y * y;
+  }
+  return std::sqrt(difference / size);
 }
 
 static LogicalResult compare(func::FuncOp dispatched, func::FuncOp definition) {
@@ -138,7 +156,8 @@ static LogicalResult compare(func::FuncOp dispatched, func::FuncOp definition) {
     if ((*got)[n].shape != tensor.shape)
       return dispatched.emitError("result ")
              << n << " has another shape than the definition's";
-    double distance = relativeDistance((*got)[n], tensor);
+    double distance = byMeanSquare ? meanSquareDistance((*got)[n], tensor)
+                                   : relativeDistance((*got)[n], tensor);
     bool fits = distance <= tolerance;
     near &= fits;
     llvm::outs() << llvm::formatv("@{0} result {1}: {2} ({3:e2} apart)\n",

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// HYBRID_RANDOM_STACKS=first:count chooses the seeds; a failure names its seed,
-// and HYBRID_RANDOM_STACKS=seed:1 repeats it. The last line gives the largest
-// errors and their seeds.
+// HYBRID_RANDOM_STACKS=first:count chooses the seeds, HYBRID_RANDOM_DTYPE the
+// compute type; a failure names its seed, and HYBRID_RANDOM_STACKS=seed:1
+// repeats it. The last line gives the largest errors and their seeds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,33 @@ constexpr double kForward = 5e-5, kBackward = 5e-4, kFloor = 1e-2;
 /// How often parameters move to see how much a gradient does.
 constexpr int kDraws = 4;
 
-double error(llvm::ArrayRef<float> found, llvm::ArrayRef<double> expected) {
+/// Of a model in another type: the root mean square of the error relative to
+/// that of the tensor. Rounding errors of all layers add up. A gradient that is
+/// a small difference of large terms, such as that of the queries, has their
+/// errors, so none counts as smaller than a share of the largest of the model.
+struct Narrow {
+  llvm::StringRef dtype;
+  double forward, backward;
+};
+constexpr double kShareOfLargest = 0.03;
+constexpr Narrow kNarrow[] = {{"bf16", 0.02, 0.1}, {"f16", 0.005, 0.03}};
+
+template <typename Range> double rms(const Range &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += value * value;
+  return std::sqrt(sum / std::max<size_t>(1, values.size()));
+}
+
+double rmsError(llvm::ArrayRef<float> found, llvm::ArrayRef<double> expected,
+                double floor) {
+  std::vector<double> difference;
+  for (auto [x, y] : llvm::zip_equal(found, expected))
+    difference.push_back(x - y);
+  return rms(difference) / std::max({rms(expected), floor, 1e-30});
+}
+
+double maxError(llvm::ArrayRef<float> found, llvm::ArrayRef<double> expected) {
   double largest = 0;
   for (double value : expected)
     largest = std::max(largest, std::abs(value));
@@ -68,6 +94,8 @@ private:
 
 /// What all seeds share.
 struct Shared {
+  /// Null: f32.
+  const Narrow *narrow = nullptr;
   Worst forward, backward;
   /// Small models have many programs in common.
   cpu::ProgramCache programs;
@@ -88,7 +116,9 @@ class StackCheck {
 public:
   StackCheck(const cases::RandomStack &stack, CompiledModel &compiled,
              Shared &shared)
-      : stack(stack), compiled(compiled), shared(shared) {}
+      : stack(stack), compiled(compiled), shared(shared),
+        forwardBound(shared.narrow ? shared.narrow->forward : kForward),
+        backwardBound(shared.narrow ? shared.narrow->backward : kBackward) {}
 
   void lossAndGradients() {
     CompiledModel::Batch batch =
@@ -100,13 +130,18 @@ public:
     expectForward(losses, expected, "loss of backward");
     auto oracle = compiled.oracleBackward(batch);
     EXPECT_EQ(gradients.size(), oracle.size());
+    double largest = 0;
+    for (const auto &[path, gradient] : oracle)
+      largest = std::max(largest, rms(gradient));
     for (const auto &[path, gradient] : gradients) {
-      double found = error(gradient, oracle[path]);
+      double found = error(gradient, oracle[path], kShareOfLargest * largest);
       shared.backward.note(found, stack.seed);
-      double bound = kBackward;
-      if (found >= bound)
+      double bound = backwardBound;
+      if (!shared.narrow && found >= bound)
         bound = std::max(bound, change(batch, oracle, path));
-      EXPECT_LT(found, bound) << path;
+      EXPECT_LT(found, bound)
+          << path << " of size " << rms(oracle[path]) << ", the largest is "
+          << largest;
     }
   }
 
@@ -159,10 +194,15 @@ private:
     llvm::copy(original, parameters.begin());
   }
 
+  double error(llvm::ArrayRef<float> found, llvm::ArrayRef<double> expected,
+               double floor = 0) {
+    return shared.narrow ? rmsError(found, expected, floor)
+                         : maxError(found, expected);
+  }
   void expectForward(llvm::ArrayRef<float> found,
                      llvm::ArrayRef<double> expected, std::string what) {
     double distance = error(found, expected);
-    EXPECT_LT(distance, kForward) << what;
+    EXPECT_LT(distance, forwardBound) << what;
     shared.forward.note(distance, stack.seed);
   }
 
@@ -171,10 +211,19 @@ private:
   Shared &shared;
   /// Gradients with moved parameters, when somebody asked.
   std::vector<std::map<std::string, std::vector<double>>> moved;
+  double forwardBound, backwardBound;
 };
+
+/// The spec with another compute type.
+std::string inType(std::string spec, llvm::StringRef dtype) {
+  size_t at = spec.find(')', spec.find(" layers(")) + 1;
+  return spec.insert(at, (" dtype(" + dtype + ")").str());
+}
 
 void checkStack(uint64_t seed, Shared &shared) {
   cases::RandomStack stack = cases::makeRandomStack(seed);
+  if (shared.narrow)
+    stack.spec = inType(std::move(stack.spec), shared.narrow->dtype);
   std::string level = levelOf(seed);
   SCOPED_TRACE("HYBRID_RANDOM_STACKS=" + std::to_string(seed) + ":1, " + level +
                "\n" + stack.spec);
@@ -224,8 +273,9 @@ TEST(RandomStacks, HalfAreLong) {
   EXPECT_GT(strides, 100u);
 }
 
-TEST(RandomStacks, MatchTheOracle) {
-  uint64_t first = 0, count = 100;
+/// Checks the chosen seeds, or `count` from 0 on.
+static void checkStacks(const Narrow *narrow, uint64_t count) {
+  uint64_t first = 0;
   if (const char *chosen = std::getenv("HYBRID_RANDOM_STACKS")) {
     auto [firstText, countText] = llvm::StringRef(chosen).split(':');
     ASSERT_FALSE(firstText.getAsInteger(10, first) ||
@@ -233,6 +283,7 @@ TEST(RandomStacks, MatchTheOracle) {
         << "HYBRID_RANDOM_STACKS is '" << chosen << "'; write first:count";
   }
   Shared shared;
+  shared.narrow = narrow;
   std::atomic<uint64_t> next = first;
   auto work = [&] {
     for (uint64_t seed; (seed = next++) < first + count;)
@@ -247,4 +298,22 @@ TEST(RandomStacks, MatchTheOracle) {
   llvm::outs() << count << " random stacks: largest error forward "
                << shared.forward.text() << ", gradients "
                << shared.backward.text() << "\n";
+}
+
+TEST(RandomStacks, MatchTheOracle) {
+  const char *chosen = std::getenv("HYBRID_RANDOM_DTYPE");
+  const Narrow *narrow = chosen ? llvm::find_if(kNarrow,
+                                                [&](const Narrow &known) {
+                                                  return known.dtype == chosen;
+                                                })
+                                : nullptr;
+  ASSERT_NE(narrow, std::end(kNarrow))
+      << "HYBRID_RANDOM_DTYPE is '" << chosen << "'; write bf16 or f16";
+  checkStacks(narrow, 100);
+}
+
+// A few at each level; more with HYBRID_RANDOM_DTYPE.
+TEST(RandomStacks, MatchTheOracleInNarrowTypes) {
+  for (const Narrow &narrow : kNarrow)
+    checkStacks(&narrow, 6);
 }

@@ -100,6 +100,17 @@ AdjointCheck elementwise(Random &random, const std::string &op,
   return check(random, call, op + " : " + type, operands, shape, type);
 }
 
+/// Up or down; the oracle rounds neither.
+AdjointCheck cast(Random &random) {
+  Call call = randomCall(random);
+  Shape shape = {call.tokens(), 5};
+  bool widens = random.chance(50);
+  std::string narrow = typeOf(shape, true, "bf16"), wide = typeOf(shape);
+  std::string from = widens ? narrow : wide, to = widens ? wide : narrow;
+  return check(random, call, "cast $0 : " + from + " to " + to,
+               {{from, uniform(random, shape, -2, 2)}}, shape, to);
+}
+
 AdjointCheck binary(Random &random, const std::string &op) {
   Call call = randomCall(random);
   int64_t tokens = call.tokens();
@@ -306,6 +317,7 @@ const std::map<std::string, Maker> &makers() {
   static const std::map<std::string, Maker> table = {
       {"add", stretched("add")},
       {"attention", attention},
+      {"cast", cast},
       {"concat", concat},
       {"cross_entropy", crossEntropy},
       {"embed", embed},

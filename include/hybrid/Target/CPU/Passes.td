@@ -117,4 +117,34 @@ def HybridCPUExpandMath : Pass<"hybrid-cpu-expand-math"> {
   let statistics = [Statistic<"expanded", "expanded", "Ops expanded">];
 }
 
+def HybridCPUExpandCasts : Pass<"hybrid-cpu-expand-casts"> {
+  let summary = "f16 on a level without F16C";
+  let description = [{
+    On x86-64, `arith.extf` from f16 and `arith.truncf` to it become integer
+    arithmetic, because LLVM would call a library. Rounding is to nearest even;
+    denormal numbers, infinities and NaN are kept. On the other levels nothing
+    changes: they have F16C.
+
+    Before, from `test/Target/CPU/expand-casts.mlir`:
+
+    ```mlir
+    %0 = arith.extf %x : vector<4xf16> to vector<4xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %bits = arith.bitcast %x : vector<4xf16> to vector<4xi16>
+    %wide = arith.extui %bits : vector<4xi16> to vector<4xi32>
+    ...
+    ```
+  }];
+  let options = [
+    Option<"level", "level", "std::string", "\"x86-64\"",
+           "instruction set: x86-64, x86-64-v3 or x86-64-v4">,
+  ];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"expanded", "expanded", "Ops expanded">];
+}
+
 #endif // HYBRID_TARGET_CPU_PASSES_TD

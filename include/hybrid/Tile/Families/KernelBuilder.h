@@ -29,7 +29,8 @@ struct Segment {
 
 /// Writes the body of one `tile.program`. The methods are the ops, with types
 /// taken from the operands; arithmetic works on scalars and on tiles alike.
-/// Every float is f32.
+/// Every float is f32: what is loaded from a view of a narrower type is
+/// widened, what is stored to one is rounded to nearest even.
 class KernelBuilder {
 public:
   using Values = mlir::SmallVector<mlir::Value>;
@@ -51,7 +52,9 @@ public:
   unsigned numViews() { return program.getViews().size(); }
 
   // Types.
-  static mlir::Type viewType(mlir::MLIRContext *context, Shape shape);
+  /// A null `element` is f32.
+  static mlir::Type viewType(mlir::MLIRContext *context, Shape shape,
+                             mlir::Type element = {});
   static mlir::Type viewTypeI32(mlir::MLIRContext *context, Shape shape);
   /// `!tile.view<?x4xi32>` and `!tile.view<?xi32>`: what `!hybrid.segments` is
   /// to a program.
@@ -97,6 +100,8 @@ public:
   mlir::Value toI32(mlir::Value index);
   mlir::Value toIndex(mlir::Value i32);
   mlir::Value toF32(mlir::Value i32);
+  /// `value` rounded to nearest even, in f32.
+  mlir::Value rounded(mlir::Value value, mlir::Type element);
 
   // Shapes.
   mlir::Value splat(mlir::Value scalar, Shape shape);
@@ -150,7 +155,14 @@ public:
   mlir::Value named(llvm::StringRef name, mlir::Value value);
   void named(llvm::StringRef name, mlir::Operation *op);
 
+protected:
+  mlir::Value forView(mlir::Value value, mlir::Value view);
+  /// What has the name of a value: of a widened block its load.
+  static mlir::Operation *namedOp(mlir::Value value);
+
 private:
+  mlir::Value widened(mlir::Value value);
+  mlir::Value narrowed(mlir::Value value, mlir::Type element);
   mlir::Value cmp(mlir::arith::CmpIPredicate integer,
                   mlir::arith::CmpFPredicate real, mlir::Value a,
                   mlir::Value b);

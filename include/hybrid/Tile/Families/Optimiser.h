@@ -33,6 +33,8 @@ struct OptimiserShape {
   int64_t elements = 0, decayElements = 0;
   /// Elements per point.
   int64_t block = 16384;
+  /// Of the copy of the parameters that a step writes beside them; null: none.
+  mlir::Type copyElement = {};
 
   int64_t blocks() const { return llvm::divideCeil(elements, block); }
 };
@@ -52,6 +54,10 @@ ProgramOp buildGradientNorm(mlir::OpBuilder &builder, mlir::Location loc,
 /// parameters (written), gradient, moments 1 and 2 (written), scalars.
 ProgramOp buildAdamW(mlir::OpBuilder &builder, mlir::Location loc,
                      const OptimiserShape &shape);
+
+/// The copy of all parameters in another type. Arguments: parameters; copy.
+ProgramOp buildParameterCopy(mlir::OpBuilder &builder, mlir::Location loc,
+                             const OptimiserShape &shape);
 
 } // namespace hybrid::tile
 

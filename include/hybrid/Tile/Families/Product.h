@@ -35,6 +35,8 @@ struct ProductShape {
   /// Rows of the pieces that what is left of a stream is taken in; 0 computes
   /// the last tile whole.
   int64_t tailRows = 16;
+  /// Of the operands and of the result; null is f32.
+  mlir::Type element = {}, resultElement = {};
 };
 
 /// Views: a, b, with groups the segment table and token segments, c. One point

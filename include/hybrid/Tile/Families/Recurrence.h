@@ -28,7 +28,7 @@
 // this way is in docs/rationale/recurrence.md. No exponential of a positive sum
 // is formed, and rows past the end of a segment are never read.
 //
-// Layouts (f32 unless said): query [tokens, heads, K], key [tokens, kvHeads,
+// Layouts: query [tokens, heads, K], key [tokens, kvHeads,
 // K], value [tokens, kvHeads, V], output [tokens, heads, V], decay [tokens,
 // heads, 1 or K] in log space, beta [tokens, heads], segment table i32
 // [segments, 4] with rows (begin, end, slot, first position). Head h reads
@@ -89,6 +89,12 @@ struct RecurrenceShape {
   /// apply); a multiple of the chunk.
   int64_t part = 1024;
 
+  /// Of queries, keys, values, outputs and the output gradient; null is f32.
+  /// Everything else is f32.
+  mlir::Type element = {};
+  /// Backward: of the gradients of queries, keys and values; null is f32.
+  mlir::Type gradientElement = {};
+
   static constexpr int64_t kMaxDim = 512;
 
   int64_t defaultChunk() const {
@@ -104,6 +110,9 @@ struct RecurrenceShape {
   bool hasDecay() const { return decay != RecurrenceDecay::None; }
   bool isDelta() const { return update == RecurrenceUpdate::Delta; }
   bool hasBeta() const { return isDelta() && beta; }
+  /// Backward: whether several points add to one gradient, so that gradients
+  /// are f32 whatever the operands are.
+  bool sharesGradients() const;
 
   /// Says what no program can be built for; success otherwise. `verifyAdjoint`
   /// is for backward: a sliding window has no adjoint for its states.

@@ -21,6 +21,8 @@ struct EmbedShape {
   /// Adjoint alone: rows of the table per point, each of which looks through
   /// all ids for its own; 0 gives a point all rows of a block of columns.
   int64_t rowBlock = 0;
+  /// Of table and rows; null is f32. The gradient of the table is f32.
+  mlir::Type element = {};
 };
 
 /// Views: ids [t] i32, table [V, W], y [t, W]. One point per block of tokens.
@@ -38,6 +40,8 @@ struct CrossEntropyShape {
   int64_t columnTile = 1024, rowTile = 8;
   /// Adjoint alone: whether a view of dloss [t] is given.
   bool hasLossGradient = false;
+  /// Adjoint alone: of dlogits; null is f32.
+  mlir::Type gradientElement = {};
 };
 
 /// loss_t = weights_t (ln Σ_n exp(logits_t[n]) - logits_t[labels_t]), 0 for the
@@ -70,7 +74,7 @@ ProgramOp buildReduceTokens(mlir::OpBuilder &builder, mlir::Location loc,
 /// y_s = the last row of segment s, 0 for an empty one. Views: x [t, W],
 /// segment table, token segments, y [segments, W].
 ProgramOp buildLastRows(mlir::OpBuilder &builder, mlir::Location loc,
-                        int64_t width);
+                        int64_t width, mlir::Type element = {});
 
 } // namespace hybrid::tile
 

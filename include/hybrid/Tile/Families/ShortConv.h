@@ -40,6 +40,8 @@ struct ShortConvShape {
   /// Forward: tokens per block. At least K − 1, so that only the first block of
   /// a segment reaches back into the state.
   int64_t tokenTile = 64;
+  /// Of x, y and the state; null is f32. The weight and its gradient are f32.
+  mlir::Type element = {};
 
   mlir::LogicalResult
   verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError) const;

@@ -28,6 +28,9 @@ struct SoftmaxShape {
   int64_t queryTile = 64, keyTile = 64;
   /// Ranges of keys that work independently (buildSoftmaxSplit alone).
   int64_t splits = 1;
+  /// Of queries, keys, values, outputs, caches and their gradients; null is
+  /// f32. Statistics and partial results are f32.
+  mlir::Type element = {};
 
   int64_t group() const { return heads / kvHeads; }
   bool anyWindow() const;

@@ -256,3 +256,53 @@ TEST_F(MathTest, GEN05_GEN06_SoftmaxRows) {
       EXPECT_TRUE(std::isnan(out({4, c})));
   }
 }
+
+// Every number of the type comes back, and what lies between two of them goes
+// to the nearer, halfway to the even one. At x86-64 f16 is integer arithmetic.
+TEST_F(MathTest, NarrowTypesRoundToNearestEven) {
+  const std::pair<const char *, const llvm::fltSemantics *> types[] = {
+      {"bf16", &APFloat::BFloat()}, {"f16", &APFloat::IEEEhalf()}};
+  for (auto [name, semantics] : types) {
+    std::vector<double> arguments;
+    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+      APFloat number(*semantics, APInt(16, bits));
+      if (number.isNaN())
+        continue;
+      double x = APFloat(number).convertToDouble();
+      arguments.push_back(x);
+      APFloat above(number);
+      above.next(/*nextDown=*/false);
+      if (!number.isFinite() || !above.isFinite())
+        continue;
+      float half = static_cast<float>((x + above.convertToDouble()) / 2);
+      for (float y : {half, std::nextafterf(half, -INFINITY),
+                      std::nextafterf(half, INFINITY)})
+        arguments.push_back(y);
+    }
+    // Past the largest number.
+    for (float y : {65519.99f, 65520.0f, 1e6f, 3.39e38f, 3.4e38f})
+      for (float sign : {1.0f, -1.0f})
+        arguments.push_back(sign * y);
+    std::string type = std::string("tensor<16x") + name + ">";
+    ProgramOp program =
+        unary("%h = arith.truncf %x : tensor<16xf32> to " + type +
+              "\n%y = arith.extf %h : " + type + " to tensor<16xf32>");
+    for (Level level : levelsHere()) {
+      std::vector<double> results = evaluate(program, arguments, level);
+      size_t wrong = 0;
+      for (auto [x, y] : llvm::zip_equal(arguments, results)) {
+        APFloat expected(x);
+        bool losesInfo = false;
+        expected.convert(*semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+        double rounded = expected.convertToDouble();
+        bool same = y == rounded && std::signbit(y) == std::signbit(rounded);
+        if (!same && ++wrong < 5)
+          ADD_FAILURE() << x << " in " << name << " gives " << y
+                        << ", expected " << rounded << ", at "
+                        << traitsOf(level).name.str();
+      }
+      EXPECT_EQ(wrong, 0u);
+      EXPECT_TRUE(std::isnan(evaluate(program, {kNaN}, level).front()));
+    }
+  }
+}
