@@ -161,6 +161,65 @@ TEST_F(KernelFaults, GEN_12) {
   }
 }
 
+/// f32 becomes bf16 by rounding to nearest even; a NaN stays one though its
+/// leading bits are those of infinity.
+TEST_F(KernelFaults, GEN_19_bits) {
+  auto real = [](uint32_t bits) { return double(llvm::bit_cast<float>(bits)); };
+  const std::vector<std::pair<uint32_t, uint32_t>> cases = {
+      {0x3F808000, 0x3F80}, {0x3F818000, 0x3F82}, {0x3F808001, 0x3F81},
+      {0x7F800001, 0x7FC0}, {0x7F7FFFFF, 0x7F80}, {0xFF800000, 0xFF80},
+      {0x80000001, 0x8000}, {0x00018000, 0x0002}};
+  ProgramOp program =
+      unary("%n = arith.truncf %x : tensor<4xf32> to tensor<4xbf16>\n"
+            "%y = arith.extf %n : tensor<4xbf16> to tensor<4xf32>");
+  for (size_t first = 0; first < cases.size(); first += 4) {
+    HostBuffer x({4}, 0.0), y({4}, 7.0);
+    for (size_t i = 0; i < 4; ++i)
+      x.elements()[i] = real(cases[first + i].first);
+    forEachLevel(
+        program, {x, y}, {1, 1, 1, 0, 0, 0}, [&](const HostBuffer &results) {
+          for (size_t i = 0; i < 4; ++i) {
+            auto [bits, narrow] = cases[first + i];
+            double want = real(narrow << 16);
+            double got = results.elements()[i];
+            EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want)
+                << std::hex << bits << " gives " << got;
+          }
+        });
+  }
+}
+
+/// Products of bf16 numbers, 2^16 pairs of them, which f32 holds exactly.
+TEST_F(KernelFaults, GEN_19_products) {
+  constexpr int64_t rows = 4096;
+  ProgramOp program = parse(R"mlir(
+    tile.program @products(%a: !tile.view<?x16xf32>, %b: !tile.view<?x16xf32>,
+                           %out: !tile.view<?x16xf32>)
+        grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {
+      %c0 = arith.constant 0 : index
+      %row = tile.id 0
+      %x = tile.load %a[%row, %c0] dims [1] : !tile.view<?x16xf32> -> tensor<16xf32>
+      %y = tile.load %b[%row, %c0] dims [1] : !tile.view<?x16xf32> -> tensor<16xf32>
+      %p = arith.mulf %x, %y : tensor<16xf32>
+      %r = arith.truncf %p : tensor<16xf32> to tensor<16xbf16>
+      %w = arith.extf %r : tensor<16xbf16> to tensor<16xf32>
+      tile.store %w, %out[%row, %c0] dims [1] : tensor<16xf32>, !tile.view<?x16xf32>
+      tile.return
+    })mlir");
+  HostBuffer a = random({rows, 16}), b = random({rows, 16}),
+             out({rows, 16}, kNaN);
+  for (HostBuffer *factors : {&a, &b})
+    for (double &x : factors->elements())
+      x = rounded(x, llvm::APFloat::BFloat());
+  forEachLevel(program, {a, b, out}, {rows, 1, rows, 0, 0, 0},
+               [&](const HostBuffer &results) {
+                 for (auto [x, y, got] :
+                      llvm::zip(a.elements(), b.elements(), results.elements()))
+                   ASSERT_EQ(got, rounded(x * y, llvm::APFloat::BFloat()))
+                       << x << " times " << y;
+               });
+}
+
 /// Of the relaxations of floating point only fused products are allowed: masks
 /// rely on infinities and NaN.
 TEST_F(KernelFaults, GEN_06_no_assumptions) {
