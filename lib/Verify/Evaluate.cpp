@@ -83,13 +83,23 @@ FailureOr<std::vector<Tensor>> hybrid::evaluateGraph(func::FuncOp function,
   return results;
 }
 
-double hybrid::relativeError(const Tensor &found, const Tensor &expected) {
+/// Below this fraction of the results beside it, a result is rounding alone.
+static constexpr double kCancelled = 0x1p-18, kBeside = 0.1;
+
+double hybrid::largestOf(const Tensor &tensor) {
+  double largest = 0;
+  for (double value : tensor.data)
+    if (std::isfinite(value))
+      largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+double hybrid::relativeError(const Tensor &found, const Tensor &expected,
+                             double beside) {
   if (found.data.size() != expected.data.size())
     return std::numeric_limits<double>::infinity();
-  double difference = 0, largest = std::numeric_limits<float>::min();
+  double difference = 0;
   for (auto [x, y] : llvm::zip_equal(found.data, expected.data)) {
-    if (std::isfinite(y))
-      largest = std::max(largest, std::abs(y));
     if (x == y)
       continue;
     double distance = std::abs(x - y);
@@ -97,5 +107,9 @@ double hybrid::relativeError(const Tensor &found, const Tensor &expected) {
       return std::numeric_limits<double>::infinity();
     difference = std::max(difference, distance);
   }
+  double largest =
+      std::max<double>(largestOf(expected), std::numeric_limits<float>::min());
+  if (largest < kCancelled * beside)
+    largest = kBeside * beside;
   return difference / largest;
 }

@@ -27,10 +27,16 @@ mlir::FailureOr<std::vector<oracle::Tensor>>
 evaluateGraph(mlir::func::FuncOp function, const oracle::Call &call,
               MakeArgument makeArgument, Visit visit);
 
+/// The largest finite |value|.
+double largestOf(const oracle::Tensor &tensor);
+
 /// The largest |found - expected| relative to the largest finite |expected|.
-/// Equal infinities agree; a NaN is infinitely wrong.
+/// Equal infinities agree; a NaN is infinitely wrong. `beside` is the largest
+/// value among the results that come with this one: what is smaller than f32's
+/// rounding of that has cancelled (the gradient of q where a row sees one key),
+/// and is compared with a tenth of it.
 double relativeError(const oracle::Tensor &found,
-                     const oracle::Tensor &expected);
+                     const oracle::Tensor &expected, double beside);
 
 } // namespace hybrid
 

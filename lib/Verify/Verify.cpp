@@ -22,8 +22,8 @@ using oracle::Tensor;
 static constexpr double kOperation = 1e-5, kForward = 5e-5, kBackward = 5e-4;
 /// The same of a model that computes in a narrower type, in units of that
 /// type's spacing: an operation rounds its result, and may round operands of
-/// products; over a call the errors of all operations add up, and gradients of a
-/// trained model are small differences of large terms.
+/// products; over a call the errors of all operations add up, and gradients of
+/// a trained model are small differences of large terms.
 static constexpr double kNarrowOperation = 1, kNarrowForward = 4,
                         kNarrowBackward = 32;
 
@@ -122,6 +122,11 @@ void Verifier::note(StringRef callName, const Written &written, double error,
 void Verifier::noteResults(StringRef callName, func::FuncOp function,
                            ArrayRef<Tensor> found, ArrayRef<Tensor> expected) {
   double spacing = spacingOf(function);
+  double gradients = 0;
+  for (auto [index, tensor] : llvm::enumerate(expected))
+    if (function.getResultAttrOfType<StringAttr>(index, "hybrid.role") ==
+        "gradient")
+      gradients = std::max(gradients, largestOf(tensor));
   for (auto [index, pair] : llvm::enumerate(llvm::zip_equal(found, expected))) {
     auto role = function.getResultAttrOfType<StringAttr>(index, "hybrid.role");
     auto path = function.getResultAttrOfType<StringAttr>(index, "hybrid.path");
@@ -134,7 +139,8 @@ void Verifier::noteResults(StringRef callName, func::FuncOp function,
                                       : kForward + kNarrowForward * spacing;
     VerifyRow &known = row(callName, -1, name, "", bound);
     known.error = std::max(known.error,
-                           relativeError(std::get<0>(pair), std::get<1>(pair)));
+                           relativeError(std::get<0>(pair), std::get<1>(pair),
+                                         role == "gradient" ? gradients : 0));
   }
 }
 
@@ -190,11 +196,14 @@ void Verifier::compareOperation(StringRef callName, Operation *op,
       found[result.getResultNumber()] = written->tensor;
   oracle::clearUnspecified(op, found, call);
   oracle::clearUnspecified(op, expected, call);
+  double beside = 0;
+  for (const Tensor &tensor : expected)
+    beside = std::max(beside, largestOf(tensor));
   for (OpResult result : op->getResults()) {
     unsigned index = result.getResultNumber();
     if (const Written *written = recorder.find(result))
-      note(callName, *written, relativeError(found[index], expected[index]),
-           spacingOf(op));
+      note(callName, *written,
+           relativeError(found[index], expected[index], beside), spacingOf(op));
     expected[index] = std::move(found[index]);
   }
 }

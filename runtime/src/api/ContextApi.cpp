@@ -10,6 +10,9 @@
 #include "core/Sampling.h"
 #include "core/SharedTensor.h"
 
+#include <cstring>
+#include <type_traits>
+
 using namespace hyb::rt;
 
 static hyb_context_options contextDefaults() {
@@ -79,6 +82,20 @@ hyb_status hyb_context_watch(hyb_context *context, hyb_launch_callback callback,
   });
 }
 
+/// A caller's C enum may hold any number, which C++ may not read as one of
+/// ours.
+static Status checkLogits(const hyb_logits &which) {
+  std::underlying_type_t<hyb_logits> value;
+  static_assert(sizeof(value) == sizeof(which));
+  std::memcpy(&value, &which, sizeof(value));
+  if (value == HYB_LOGITS_LAST || value == HYB_LOGITS_ALL)
+    return Status();
+  return failure(HYB_INVALID_ARGUMENT,
+                 "which logits is %lld; pass HYB_LOGITS_LAST (0) or "
+                 "HYB_LOGITS_ALL (1)",
+                 static_cast<long long>(value));
+}
+
 hyb_status hyb_extend(hyb_context *context, hyb_state *state,
                       const hyb_batch *batch, hyb_logits which,
                       const float **logits, hyb_error *error) {
@@ -87,6 +104,7 @@ hyb_status hyb_extend(hyb_context *context, hyb_state *state,
     HYB_NEED(state);
     HYB_NEED(batch);
     HYB_NEED(logits);
+    HYB_TRY(checkLogits(which));
     return context->impl->extend(*state->impl, *batch, which, logits);
   });
 }
@@ -112,6 +130,7 @@ hyb_status hyb_extend_shared(hyb_context *context, hyb_state *state,
     HYB_NEED(ids);
     HYB_NEED(segments);
     HYB_NEED(logits);
+    HYB_TRY(checkLogits(which));
     Context &impl = *context->impl;
     const Device &device = impl.model().device();
     // The ids may come out of the stream that the context shares.

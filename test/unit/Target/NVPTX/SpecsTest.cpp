@@ -7,8 +7,10 @@
 
 #include "hybrid/Driver/Phases.h"
 #include "hybrid/Driver/Register.h"
+#include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Target/NVPTX/Compile.h"
 #include "hybrid/Tile/TileOps.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -26,14 +28,21 @@ namespace {
 /// The examples after the last phase that all targets share.
 class Examples {
 public:
-  Examples() {
+  /// Those whose file name ends with `suffix`, in their own type of data or in
+  /// `dtype`.
+  explicit Examples(StringRef suffix = "", StringRef dtype = "") {
     registerAllHybridPasses();
     registerTransformsPasses();
     DialectRegistry registry;
     registerAllHybridDialects(registry);
     context.appendDialectRegistry(registry);
     for (StringRef path : llvm::split(HYBRID_SPEC_FILES, '|')) {
+      if (!path.ends_with(suffix))
+        continue;
       modules.push_back(parseSourceFile<ModuleOp>(path, &context));
+      if (!dtype.empty())
+        for (auto model : modules.back()->getOps<ModelOp>())
+          model.setDtypeAttr(TypeAttr::get(parseType(dtype, &context)));
       run(*modules.back(), Phase::Spec, Phase::Schedule, "");
     }
   }
@@ -71,6 +80,33 @@ private:
   std::vector<OwningOpRef<ModuleOp>> modules;
 };
 
+/// Compiles and assembles every program of `module`.
+void assemblePrograms(ModuleOp module, StringRef chip, size_t fewest) {
+  SmallVector<StringRef> symbols;
+  for (auto program : module.getOps<tile::ProgramOp>())
+    symbols.push_back(program.getSymName());
+  ASSERT_GE(symbols.size(), fewest);
+  nvptx::CompileOptions options;
+  options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  auto code = nvptx::compile(module, symbols, chip, options);
+  ASSERT_TRUE(succeeded(code));
+  EXPECT_EQ(code->kernels.size(), symbols.size());
+  // Nothing is left to a library.
+  EXPECT_EQ(code->ptx.find(".extern .func"), std::string::npos);
+  if (nvptx::findAssembler().empty())
+    GTEST_SKIP() << "no ptxas";
+  auto assembled = nvptx::assemble(module.getLoc(), code->ptx, chip);
+  ASSERT_TRUE(succeeded(assembled));
+  EXPECT_EQ(assembled->kernels.size(), symbols.size());
+  // Adjoints keep more tiles than there are registers for.
+  for (const nvptx::KernelResources &kernel : assembled->kernels) {
+    if (kernel.symbol.find("backward") == std::string::npos)
+      EXPECT_EQ(kernel.spillStores, 0) << kernel.symbol;
+    EXPECT_LT(kernel.spillStores, 1024) << kernel.symbol;
+    EXPECT_TRUE(kernel.notices.empty()) << kernel.symbol;
+  }
+}
+
 class SpecsTest : public testing::TestWithParam<const char *> {
 protected:
   static void SetUpTestSuite() { examples = std::make_unique<Examples>(); }
@@ -87,32 +123,21 @@ INSTANTIATE_TEST_SUITE_P(Chips, SpecsTest,
                            return std::string(info.param);
                          });
 
+class NarrowSpecsTest : public testing::TestWithParam<const char *> {};
+
+INSTANTIATE_TEST_SUITE_P(Types, NarrowSpecsTest, testing::Values("bf16", "f16"),
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
+
 } // namespace
 
 TEST_P(SpecsTest, EveryProgramOfEveryExampleIsAssembled) {
   StringRef chip = GetParam();
-  OwningOpRef<ModuleOp> module = examples->programs(("cuda:" + chip).str());
-  SmallVector<StringRef> symbols;
-  for (auto program : module->getOps<tile::ProgramOp>())
-    symbols.push_back(program.getSymName());
-  ASSERT_GT(symbols.size(), 300u);
-  nvptx::CompileOptions options;
-  options.jobs = std::max(1u, std::thread::hardware_concurrency());
-  auto code = nvptx::compile(*module, symbols, chip, options);
-  ASSERT_TRUE(succeeded(code));
-  EXPECT_EQ(code->kernels.size(), symbols.size());
-  // Nothing is left to a library.
-  EXPECT_EQ(code->ptx.find(".extern .func"), std::string::npos);
-  if (nvptx::findAssembler().empty())
-    GTEST_SKIP() << "no ptxas";
-  auto assembled = nvptx::assemble(module->getLoc(), code->ptx, chip);
-  ASSERT_TRUE(succeeded(assembled));
-  EXPECT_EQ(assembled->kernels.size(), symbols.size());
-  // Adjoints keep more tiles than there are registers for.
-  for (const nvptx::KernelResources &kernel : assembled->kernels) {
-    if (kernel.symbol.find("backward") == std::string::npos)
-      EXPECT_EQ(kernel.spillStores, 0) << kernel.symbol;
-    EXPECT_LT(kernel.spillStores, 1024) << kernel.symbol;
-    EXPECT_TRUE(kernel.notices.empty()) << kernel.symbol;
-  }
+  assemblePrograms(*examples->programs(("cuda:" + chip).str()), chip, 301);
+}
+
+TEST_P(NarrowSpecsTest, EveryProgramOfTheDemoIsAssembled) {
+  Examples demo("demo.mlir", GetParam());
+  assemblePrograms(*demo.programs("cuda:sm_90a"), "sm_90a", 30);
 }
