@@ -103,7 +103,7 @@ class SoftmaxAttention(unittest.TestCase):
         }
         windows, sinks = (0, 3, 0, 2), (0, 1, 0, 0)
         functions = mixers._softmax(
-            HEADS, KV_HEADS, DIM, VALUE_DIM, windows, sinks, 0.5, 0
+            "f32", HEADS, KV_HEADS, DIM, VALUE_DIM, windows, sinks, 0.5, 0
         )
         outputs = functions("softmax_attention", lengths, packed)
         weights = numbers(9, (seq, HEADS, VALUE_DIM))
@@ -325,6 +325,7 @@ class Recurrences(unittest.TestCase):
         packed["g"] = inputs.g.cast("B").cast("f", [seq, HEADS, 1])
         packed["initial_state"] = initial
         functions = mixers._recurrence(
+            "f32",
             "delta",
             HEADS,
             kv_heads,
@@ -448,7 +449,7 @@ class Refusals(unittest.TestCase):
         )
         double = memoryview(bytearray(8 * 2 * 3 * 4 * 16)).cast("d", [2, 3, 4, 16])
         self.refused(
-            "q has dtype float64, expected float32; convert it",
+            "q has dtype float64, expected float32, bfloat16 or float16; convert it",
             hybrid.softmax_attention,
             double,
             k,

@@ -30,6 +30,16 @@ class Numpy(unittest.TestCase):
         )
         self.assertLess(difference(o.tolist(), expected), TOLERANCE)
 
+    def test_float16(self):
+        random = numpy.random.default_rng(1)
+        q, k, v = random.standard_normal((3, 1, 9, 2, 16)).astype(numpy.float16)
+        o = hybrid.softmax_attention(q, k, v)
+        self.assertEqual(o.dtype, numpy.float16)
+        expected = definitions.softmax_attention(
+            q[0].tolist(), k[0].tolist(), v[0].tolist(), 0.25, [0, 0], [0, 0]
+        )
+        self.assertLess(difference(o.tolist(), expected), 5e-3)
+
     def test_no_tokens(self):
         x = numpy.zeros((2, 0, 2, 16), numpy.float32)
         self.assertEqual(hybrid.softmax_attention(x, x, x).shape, x.shape)

@@ -68,7 +68,7 @@ class Autograd(unittest.TestCase):
     def leaf(self, *shape, factor=1.0):
         return (factor * torch.randn(*shape)).requires_grad_()
 
-    def check(self, ours, definition, inputs):
+    def check(self, ours, definition, inputs, bound=2e-5):
         """Values and gradients of `ours` beside those of `definition` in fp64."""
         doubles = [x.detach().double().requires_grad_() for x in inputs]
         results, expected = ours(*inputs), definition(*doubles)
@@ -80,7 +80,7 @@ class Autograd(unittest.TestCase):
         for index, (a, b) in enumerate(zip(found, wanted)):
             self.assertEqual(a.shape, b.shape)
             worst = (a.double() - b).abs().max() / b.abs().max()
-            self.assertLess(worst.item(), 2e-5, f"value {index}")
+            self.assertLess(worst.item(), bound, f"value {index}")
 
     def test_softmax_attention(self):
         self.check(
@@ -108,6 +108,31 @@ class Autograd(unittest.TestCase):
             definition,
             [self.q, self.k, self.v, self.g, self.beta, self.state],
         )
+
+    def test_narrow_types(self):
+        for dtype, bound in ((torch.bfloat16, 2e-2), (torch.float16, 5e-3)):
+            with self.subTest(dtype=dtype):
+                q, k, v = (
+                    x.detach().to(dtype).requires_grad_()
+                    for x in (self.q, self.k, self.v)
+                )
+                self.check(
+                    lambda q, k, v: [hybrid.softmax_attention(q, k, v, window=9)],
+                    lambda q, k, v: [attention(q, k, v, DIM**-0.5, 9)],
+                    [q, k, v],
+                    bound,
+                )
+                # Gates and states stay float32.
+                self.check(
+                    lambda q, k, v, g, s: hybrid.gla(q, k, v, g, 0.5, s, True),
+                    lambda q, k, v, g, s: recurrence(q, k, v, g, None, 0.5, s),
+                    [q, k, v, self.channel_g, self.state],
+                    bound,
+                )
+                o, state = hybrid.gla(
+                    q, k, v, self.channel_g, 0.5, self.state, True
+                )
+                self.assertEqual((o.dtype, state.dtype), (dtype, torch.float32))
 
     def test_ragged_sequences(self):
         ends = torch.tensor([0, 5, 5, 6, 2 * SEQ])
@@ -170,8 +195,8 @@ class Autograd(unittest.TestCase):
             dq.sum().backward()
 
     def test_refusals(self):
-        with self.assertRaisesRegex(hybrid.Error, "q has dtype float16, expected"):
-            hybrid.softmax_attention(self.q.half(), self.k, self.v)
+        with self.assertRaisesRegex(hybrid.Error, "q has dtype float64, expected"):
+            hybrid.softmax_attention(self.q.double(), self.k, self.v)
         with self.assertRaisesRegex(hybrid.Error, "k is a buffer array and q a torch"):
             hybrid.softmax_attention(self.q, b"1", self.v)
 
