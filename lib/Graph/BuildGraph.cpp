@@ -8,6 +8,7 @@
 #include "MixerGraph.h"
 
 #include "hybrid/Graph/Passes.h"
+#include "hybrid/Hybrid/OnlyModel.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDBUILDGRAPH
@@ -155,23 +156,10 @@ struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto stacks = llvm::to_vector(module.getOps<StackOp>());
-    if (stacks.empty()) {
-      module.emitError() << "has no hybrid.model; write one, as "
-                            "docs/spec-language.md shows";
+    FailureOr<StackOp> only = getOnlyModel<StackOp>(module);
+    if (failed(only))
       return signalPassFailure();
-    }
-    if (stacks.size() != 1) {
-      InFlightDiagnostic diagnostic =
-          module.emitError() << "has " << stacks.size()
-                             << " models where one is expected, because the "
-                                "entry points are named after what they do; "
-                                "write one hybrid.model per file";
-      for (StackOp stack : stacks)
-        diagnostic.attachNote(stack.getLoc()) << "a model is here";
-      return signalPassFailure();
-    }
-    StackOp stack = stacks.front();
+    StackOp stack = *only;
     EntryBuilder loss = buildLoss(module, stack);
     EntryBuilder extend = buildExtend(module, stack, /*all=*/false);
     buildExtend(module, stack, /*all=*/true);

@@ -15,6 +15,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cinttypes>
+#include <cmath>
 
 namespace hyb::run {
 
@@ -123,6 +124,12 @@ Status evaluate(const EvalArguments &arguments) {
   progress.finish();
   if (!evaluation.ok())
     return evaluation.status();
+  if (!std::isfinite(evaluation->nats))
+    return failure(HYB_MISMATCH,
+                   "loss over %" PRId64
+                   " tokens is %g, not a finite number; --check-finite names "
+                   "the weight or the kernel that it comes from",
+                   evaluation->rows, evaluation->nats);
   if (arguments.json)
     printJson(*evaluation, arguments.byPosition);
   else

@@ -93,6 +93,13 @@ CLI::Validator shareAboveZero() {
   });
 }
 
+CLI::Validator shareBelowOne() {
+  return expecting("a number from 0 and below 1", [](const char *text) {
+    double value;
+    return readReal(text, value) && value >= 0 && static_cast<float>(value) < 1;
+  });
+}
+
 CLI::Validator someText() {
   return expecting("a text of one byte or more",
                    [](const char *text) { return *text != 0; });

@@ -27,6 +27,8 @@ CLI::Validator realNumber(double least,
                           double most = std::numeric_limits<float>::max());
 /// A share above 0 and up to 1.
 CLI::Validator shareAboveZero();
+/// A share from 0 and below 1, as a float too.
+CLI::Validator shareBelowOne();
 /// At least one byte.
 CLI::Validator someText();
 /// What could name a device. Whether it is there shows when it is opened.

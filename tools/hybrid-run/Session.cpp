@@ -10,6 +10,7 @@
 
 #include "OptionChecks.h"
 
+#include "io/AtomicFile.h"
 #include "train/TrainingRun.h"
 
 #include <CLI/CLI.hpp>
@@ -72,6 +73,9 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
 }
 
 Result<Session> Session::open(const SessionOptions &options) {
+  // A trace that cannot be written is noticed before hours of work.
+  if (!options.trace.empty())
+    HYB_TRY(AtomicFile::create(options.trace).status());
   hyb_runtime_options settings;
   hyb_runtime_options_init(&settings, sizeof(settings));
   settings.threads = options.threads;

@@ -328,9 +328,9 @@ void addArguments(CLI::App &command, TrainArguments &arguments) {
       "Optimiser")
       ->check(realNumber(0));
   add("--beta1", arguments.beta1, "of AdamW", "Optimiser")
-      ->check(realNumber(0, 1));
+      ->check(shareBelowOne());
   add("--beta2", arguments.beta2, "of AdamW", "Optimiser")
-      ->check(realNumber(0, 1));
+      ->check(shareBelowOne());
   add("--clip", arguments.clip, "largest gradient norm; 0: no clipping",
       "Optimiser")
       ->check(realNumber(0));
@@ -357,6 +357,12 @@ void addTrain(CLI::App &app, Action &action) {
   auto arguments = std::make_shared<TrainArguments>();
   addArguments(*command, *arguments);
   command->callback([&action, arguments] {
+    if (arguments->parts > arguments->batch)
+      throw CLI::ValidationError(
+          "--accumulate", "a batch of " + std::to_string(arguments->batch) +
+                              " sequences has no " +
+                              std::to_string(arguments->parts) +
+                              " parts; give at most --batch");
     action = [arguments] { return TrainCommand(*arguments).run(); };
   });
 }

@@ -179,6 +179,22 @@ static CompileOptions readOptions(Phase lastPhase) {
   return options;
 }
 
+/// What is wrong with a capacity of the memory plan; empty when nothing is.
+static std::string capacityProblem() {
+  for (auto [capacity, least] : {std::pair(&tokens, 1),
+                                 {&segments, 1},
+                                 {&longest, 1},
+                                 {&slots, 1},
+                                 {&context, 1},
+                                 {&depth, 0}})
+    if (capacity->getNumOccurrences() && *capacity < least)
+      return ("--" + capacity->ArgStr + " is " +
+              llvm::Twine(capacity->getValue()) +
+              "; give a whole number from " + llvm::Twine(least) + " up")
+          .str();
+  return {};
+}
+
 /// The spec as a source that diagnostics quote.
 static bool openSpec(llvm::SourceMgr &sources) {
   std::string error;
@@ -230,9 +246,8 @@ static int compileSpec() {
   Statistics statistics;
   if (statisticsPath.getNumOccurrences())
     options.statistics = &statistics;
-  if (llvm::any_of(options.capacities, [](int64_t size) { return size < 0; }))
-    return usageError("a capacity of the memory plan is negative; give whole "
-                      "numbers from 0 up");
+  if (std::string problem = capacityProblem(); !problem.empty())
+    return usageError(problem);
   if (Outcome outcome = checkOptions(options); outcome != Outcome::Ok)
     return static_cast<int>(outcome);
 

@@ -13,6 +13,7 @@
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Driver/SpecText.h"
+#include "hybrid/Hybrid/OnlyModel.h"
 #include "hybrid/Report/Page.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -54,18 +55,6 @@ static cl::opt<double>
 
 bool isReport() { return static_cast<bool>(report); }
 
-static FailureOr<ModelOp> getOnlyModel(ModuleOp module) {
-  auto models = llvm::to_vector(module.getOps<ModelOp>());
-  if (models.empty())
-    return emitError(module.getLoc()) << "has no hybrid.model; write one, as "
-                                         "docs/spec-language.md shows";
-  if (models.size() != 1)
-    return emitError(module.getLoc())
-           << "has " << models.size()
-           << " models where one is expected; write one hybrid.model per file";
-  return models.front();
-}
-
 /// The report of the one model in `path`, with its plan where `device` is not
 /// null; errors are printed.
 static FailureOr<PageModel> reportOn(MLIRContext &mlirContext,
@@ -85,7 +74,7 @@ static FailureOr<PageModel> reportOn(MLIRContext &mlirContext,
   auto module = parseSourceFile<ModuleOp>(sources, &mlirContext);
   if (!module)
     return failure();
-  FailureOr<ModelOp> model = getOnlyModel(*module);
+  FailureOr<ModelOp> model = getOnlyModel<ModelOp>(*module);
   if (failed(model))
     return failure();
   ReportOptions options;

@@ -55,8 +55,8 @@
  * after the other, without padding. A segment names the slot it continues.
  * Empty segments are legal. The tokens of a sequence may be given in any
  * pieces: the results are those of one call up to rounding. Rotary positions
- * with dynamic NTK are the exception beyond the trained length: the base is that
- * of the slot's length at the end of the piece, and keys keep theirs.
+ * with dynamic NTK are the exception beyond the trained length: the base is
+ * that of the slot's length at the end of the piece, and keys keep theirs.
  *
  * Errors. Every function that can fail returns a status and, where `error` is
  * not NULL, fills in a message. On failure outputs are not written, and a state
@@ -442,7 +442,8 @@ HYB_API void hyb_sampling_init(hyb_sampling *sampling, size_t size);
 typedef int (*hyb_token_callback)(void *user, int32_t token);
 
 /* Draws one token. `step` numbers the draws of one seed: the same seed, step
- * and logits give the same token. */
+ * and logits give the same token. Logits of which one is NaN, or all are
+ * negative infinity, are refused with HYB_MISMATCH. */
 HYB_API hyb_status hyb_sample(const float *logits, int64_t vocabulary,
                               const hyb_sampling *sampling, uint64_t step,
                               int32_t *token, hyb_error *error);
@@ -505,7 +506,8 @@ HYB_API hyb_status hyb_trainer_update(hyb_trainer *trainer, float learning_rate,
                                       hyb_update *update, hyb_error *error);
 
 /* Parameters, moments and the step count, as one `.safetensors` file written
- * atomically. Must not be called between accumulate and update. */
+ * atomically. Between accumulate and update, whose gradients it would lose, it
+ * is refused with HYB_INVALID_ARGUMENT. */
 HYB_API hyb_status hyb_trainer_save(const hyb_trainer *trainer,
                                     const char *path, hyb_error *error);
 HYB_API hyb_status hyb_trainer_load(hyb_trainer *trainer, const char *path,

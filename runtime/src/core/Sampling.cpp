@@ -42,6 +42,12 @@ Result<int32_t> sampleToken(const float *logits, int64_t vocabulary,
           HYB_MISMATCH,
           "logit %" PRId64 " is not a number; check the weights for damage", i);
   const float *greatest = std::max_element(logits, logits + vocabulary);
+  if (*greatest == -INFINITY)
+    return failure(HYB_MISMATCH,
+                   "all %" PRId64
+                   " logits are negative infinity, which leaves no token to "
+                   "draw; check the weights for damage",
+                   vocabulary);
   if (sampling.temperature == 0 || std::isinf(*greatest))
     return static_cast<int32_t>(greatest - logits);
 

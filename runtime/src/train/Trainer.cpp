@@ -68,6 +68,7 @@ Status Trainer::accumulate(const hyb_batch &batch, double *loss,
                            double *weight) {
   const float *losses;
   HYB_TRY(context.backward(batch, gradients.data(), &losses));
+  accumulated = true;
   double lossSum = 0, weightSum = 0;
   for (int64_t i = 0; i < batch.tokens; ++i) {
     lossSum += losses[i];
@@ -85,7 +86,9 @@ Status Trainer::accumulate(const hyb_batch &batch, double *loss,
 Status Trainer::clearGradients() {
   accumulatedWeight = 0;
   HYB_TRY(context.queue().fill(gradients.data(), gradients.bytes(), 0));
-  return context.queue().finish();
+  HYB_TRY(context.queue().finish());
+  accumulated = false;
+  return Status();
 }
 
 Status Trainer::update(float learningRate, hyb_update *result) {
@@ -127,6 +130,11 @@ Status Trainer::update(float learningRate, hyb_update *result) {
 
 Status Trainer::save(const std::string &path,
                      std::map<std::string, std::string> metadata) const {
+  // The file has no place for gradients: what resumes from it would lack them.
+  if (accumulated)
+    return failure(HYB_INVALID_ARGUMENT,
+                   "gradients are accumulated and a checkpoint holds none; "
+                   "call update first");
   const Model &model = context.model();
   std::vector<TensorToWrite> tensors;
   std::vector<HostView> views;

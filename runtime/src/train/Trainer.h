@@ -51,6 +51,8 @@ private:
   hyb_trainer_options options;
   DeviceMemory gradients, moment1, moment2;
   double accumulatedWeight = 0;
+  /// Between accumulate and update, also of batches without labels.
+  bool accumulated = false;
   int64_t steps = 0;
 };
 

@@ -115,4 +115,11 @@ TEST(Sampling, RefusesBadOptionsAndLogits) {
   EXPECT_EQ(token.status().code(), HYB_MISMATCH);
   std::vector<float> infinite = {0, INFINITY, -INFINITY};
   EXPECT_EQ(*sampleToken(infinite.data(), 3, sampling(1), 0), 1);
+  for (float value : {-INFINITY, NAN})
+    for (float temperature : {0.0f, 1.0f}) {
+      std::vector<float> same(3, value);
+      auto none = sampleToken(same.data(), 3, sampling(temperature), 0);
+      ASSERT_FALSE(none.ok()) << value;
+      EXPECT_EQ(none.status().code(), HYB_MISMATCH);
+    }
 }

@@ -186,6 +186,24 @@ TEST(Trainer, ResumesBitForBit) {
   EXPECT_EQ(second.trainer->load(weights->view).code(), HYB_MISMATCH);
 }
 
+// A checkpoint has no gradients, also not those of a batch without labels.
+TEST(Trainer, SavesOnlyBetweenSteps) {
+  TemporaryFolder folder;
+  std::string path = folder.path("checkpoint.safetensors");
+  Training training;
+  double weight;
+  for (int32_t label : {2, -100}) {
+    training.accumulate({1}, {label}, &weight);
+    Status refused = training.trainer->save(path, {});
+    EXPECT_EQ(refused.code(), HYB_INVALID_ARGUMENT);
+    EXPECT_EQ(refused.message(), "gradients are accumulated and a checkpoint "
+                                 "holds none; call update first");
+    EXPECT_FALSE(SafetensorsFile::open(path).ok());
+    training.update();
+  }
+  EXPECT_TRUE(training.trainer->save(path, {}).ok());
+}
+
 TEST(Trainer, RefusesBadOptions) {
   LoadedFixture fixture;
   hyb_trainer_options options;
