@@ -115,12 +115,6 @@ TEST_F(Api, RefusesStatesOfOtherModels) {
   EXPECT_NE(std::string(error.message).find("create both from one model"),
             std::string::npos)
       << error.message;
-  // C allows any number.
-  int seven = 7;
-  hyb_logits which;
-  std::memcpy(&which, &seven, sizeof(which));
-  EXPECT_EQ(hyb_extend(otherContext, state, &batch, which, &logits, &error),
-            HYB_INVALID_ARGUMENT);
   EXPECT_EQ(hyb_state_rollback(otherContext, state, 0, 0, &error),
             HYB_MISMATCH);
   EXPECT_EQ(hyb_generate(otherContext, state, 0, &id, 1, nullptr, nullptr,

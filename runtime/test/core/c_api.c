@@ -58,6 +58,26 @@ static int callFunction(hyb_context *context, hyb_model *model,
            strcmp(info.name, "picked") == 0);
 }
 
+/* 0 when a number that names no logits is refused: an enum of C holds any. */
+static int refusesOtherLogits(hyb_context *context, hyb_state *state,
+                              hyb_error *error) {
+  const int32_t id = 1;
+  const hyb_segment segment = {1, 0};
+  const float *logits = NULL;
+  hyb_batch batch;
+  memset(&batch, 0, sizeof(batch));
+  batch.ids = &id;
+  batch.tokens = 1;
+  batch.segments = &segment;
+  batch.segment_count = 1;
+  if (hyb_extend(context, state, &batch, (hyb_logits)7, &logits, error) ==
+          HYB_INVALID_ARGUMENT &&
+      strstr(error->message, "is 7"))
+    return 0;
+  strcpy(error->message, "hyb_extend took 7 for a kind of logits");
+  return 1;
+}
+
 int main(int argc, char **argv) {
   hyb_error error;
   hyb_runtime *runtime = NULL;
@@ -84,7 +104,8 @@ int main(int argc, char **argv) {
            hyb_state_create(model, &room, &state, &error) ||
            hyb_generate(context, state, 0, prompt, 3, &sampling, countToken,
                         &tokens, &error) ||
-           callFunction(context, model, &error);
+           callFunction(context, model, &error) ||
+           refusesOtherLogits(context, state, &error);
   if (failed)
     fprintf(stderr, "error: %s\n", error.message);
   hyb_state_destroy(state);
