@@ -25,7 +25,7 @@ static std::string takeCharacter(StringRef &text) {
   unsigned char first = text.front();
   size_t length = llvm::getNumBytesForUTF8(first);
   if (first >= 0x80) {
-    auto begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
+    const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
     if (length > text.size() ||
         !llvm::isLegalUTF8Sequence(begin, begin + length)) {
       text = text.drop_front();

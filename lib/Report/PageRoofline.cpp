@@ -12,7 +12,6 @@
 #include <cmath>
 
 using namespace hybrid;
-using llvm::StringRef;
 
 namespace {
 

@@ -12,7 +12,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace hybrid;
-using llvm::StringRef;
 
 //===----------------------------------------------------------------------===//
 // Kinds of heads

@@ -139,9 +139,8 @@ public:
       double bound = backwardBound;
       if (!shared.narrow && found >= bound)
         bound = std::max(bound, change(batch, oracle, path));
-      EXPECT_LT(found, bound)
-          << path << " of size " << rms(oracle[path]) << ", the largest is "
-          << largest;
+      EXPECT_LT(found, bound) << path << " of size " << rms(oracle[path])
+                              << ", the largest is " << largest;
     }
   }
 
