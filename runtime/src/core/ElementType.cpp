@@ -16,7 +16,7 @@ namespace hyb::rt {
 namespace {
 constexpr ElementType kTypes[] = {ElementType::F32, ElementType::I32,
                                   ElementType::BF16, ElementType::F16};
-}
+} // namespace
 
 const char *elementTypeName(ElementType type) {
   switch (type) {
