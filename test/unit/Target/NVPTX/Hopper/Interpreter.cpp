@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -242,6 +243,10 @@ static int64_t sizeOf(ArrayRef<int64_t> shape) {
 
 std::optional<double> sim::evaluate(Operation *op, ArrayRef<double> x) {
   auto whole = [&](unsigned n) { return int64_t(x[n]); };
+  auto quotient = [](int64_t a, int64_t b) {
+    int64_t rounded = a / b; // towards zero, like arith's
+    return double(rounded);
+  };
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
     using P = arith::CmpIPredicate;
     switch (compare.getPredicate()) {
@@ -281,11 +286,11 @@ std::optional<double> sim::evaluate(Operation *op, ArrayRef<double> x) {
           .Cases({"arith.minsi", "arith.minui"},
                  [&] { return std::min(x[0], x[1]); })
           .Cases({"arith.divui", "arith.divsi"},
-                 [&] { return double(whole(0) / whole(1)); })
+                 [&] { return quotient(whole(0), whole(1)); })
           .Cases({"arith.remui", "arith.remsi"},
                  [&] { return double(whole(0) % whole(1)); })
           .Case("arith.ceildivsi",
-                [&] { return double((whole(0) + whole(1) - 1) / whole(1)); })
+                [&] { return quotient(whole(0) + whole(1) - 1, whole(1)); })
           .Case("arith.andi", [&] { return double(whole(0) & whole(1)); })
           .Case("arith.xori", [&] { return double(whole(0) ^ whole(1)); })
           .Case("arith.select", [&] { return x[0] != 0 ? x[1] : x[2]; })

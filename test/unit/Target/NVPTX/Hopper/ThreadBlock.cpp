@@ -62,8 +62,8 @@ void ThreadBlock::declare() {
       copies[made.getBuffer()].resize(type.getCopies());
     } else if (auto made = dyn_cast<MakeBarriersOp>(op)) {
       Barrier barrier{int64_t(made.getArrivals()), int64_t(made.getArrivals())};
-      barriers_[made.getBarriers()].assign(
-          made.getBarriers().getType().getCount(), barrier);
+      phases[made.getBarriers()].assign(made.getBarriers().getType().getCount(),
+                                        barrier);
     }
   }
   memory.assign(bytes / 2, 0x7fc0); // NaN

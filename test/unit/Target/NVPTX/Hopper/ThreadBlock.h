@@ -114,7 +114,7 @@ private:
   void arriveAt(mlir::Operation *op, Barrier &barrier, int64_t count);
   void endPhase(Barrier &barrier);
   Barrier &barrierOf(mlir::Value barriers, int64_t index) {
-    return barriers_[barriers][index];
+    return phases[barriers][index];
   }
   CopyState &copyOf(mlir::Value buffer, int64_t copy) {
     return copies[buffer][copy];
@@ -132,7 +132,7 @@ private:
   llvm::DenseMap<mlir::Value, Datum> shared; // values of the kernel's body
   llvm::DenseMap<mlir::Value, int64_t> addresses;
   llvm::DenseMap<mlir::Value, std::vector<CopyState>> copies;
-  llvm::DenseMap<mlir::Value, std::vector<Barrier>> barriers_;
+  llvm::DenseMap<mlir::Value, std::vector<Barrier>> phases;
   llvm::DenseMap<mlir::Value, mlir::Value> maps; // to views
   std::map<int64_t, NamedBarrier> named;
   std::vector<uint16_t> memory;
