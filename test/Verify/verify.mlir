@@ -34,12 +34,6 @@
 // RUN: not hybridc verify %t/m.hbx --weights=%t/m.hbx 2>&1 | FileCheck %s --check-prefix=WEIGHTS
 // WEIGHTS: hybridc: error: {{.*}}m.hbx
 
-// A row that sees one key gives q and k no gradient: what is left of it is
-// rounding, and is measured by the gradients beside it.
-// RUN: hybridc %S/Inputs/one-key.mlir -o %t/one-key.hbx --cpu-levels=x86-64
-// RUN: hybrid-run verify %t/one-key.hbx --tokens=20 --decode=1 --context=32 | FileCheck %s --check-prefix=ONE-KEY
-// ONE-KEY: within their bounds
-
 // RUN: hybridc %S/Inputs/function.mlir -o %t/function.hbx --cpu-levels=x86-64
 // RUN: not hybrid-run verify %t/function.hbx 2>&1 | FileCheck %s --check-prefix=FUNCTION
 // FUNCTION: hybridc: error: the artefact has none of the entries loss, backward, extend and extend_all; verify an artefact that was compiled from a model

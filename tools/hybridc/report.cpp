@@ -93,7 +93,7 @@ static FailureOr<PageModel> reportOn(MLIRContext &mlirContext,
 /// of the name.
 static std::optional<Device> getDevice() {
   auto devices = getDevices();
-  auto found = llvm::find_if(
+  const auto *found = llvm::find_if(
       devices, [](const Device &device) { return device.name == deviceName; });
   if (found == devices.end()) {
     auto names = llvm::map_range(
