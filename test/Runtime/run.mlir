@@ -20,8 +20,9 @@
 // AGAIN: validation: {{[0-9.]+}} bits per byte
 // RUN: cmp %t/run/log.jsonl %t/log-before && cmp %t/run/loss.svg %t/picture-before
 
+// A warm-up that is not given is that of the run so far.
 // RUN: hybrid-run train %t/tiny.hbx --text=%s --out=%t/run --length=32 --batch=4 \
-// RUN:   --steps=30 --schedule=constant --warmup=2 --lr=0.01 2>&1 | FileCheck %s --check-prefix=CONTINUE
+// RUN:   --steps=30 --schedule=constant --lr=0.01 2>&1 | FileCheck %s --check-prefix=CONTINUE
 // CONTINUE: continues {{.*}}/run at step 20
 // CONTINUE: 100%  step 30/30
 

@@ -84,6 +84,7 @@ Result<TrainingOptions> TrainCommand::options() const {
   schedule.totalSteps = arguments.steps > 0
                             ? arguments.steps
                             : std::max<int64_t>(1, arguments.bytes / perStep);
+  options.defaultWarmup = arguments.warmup < 0;
   schedule.warmupSteps = arguments.warmup >= 0
                              ? arguments.warmup
                              : std::min<int64_t>(100, schedule.totalSteps / 10);

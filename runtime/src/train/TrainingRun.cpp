@@ -95,6 +95,10 @@ Status TrainingRun::start() {
 }
 
 Status TrainingRun::resume(const SafetensorsView &checkpoint) {
+  if (options.defaultWarmup) {
+    HYB_ASSIGN(options.schedule.warmupSteps,
+               countIn(checkpoint, "setting warm-up steps"));
+  }
   for (const auto &[name, value] : settings()) {
     auto it = checkpoint.metadata().find("setting " + name);
     if (it == checkpoint.metadata().end() || it->second != value)

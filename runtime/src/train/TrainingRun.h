@@ -32,6 +32,8 @@ struct TrainingOptions {
   int64_t parts = 1;
   uint64_t seed = 0;
   Schedule schedule;
+  /// The caller left the warm-up to us: a run that continues keeps its own.
+  bool defaultWarmup = false;
   hyb_trainer_options optimiser;
   SampleOrder::Rest rest = SampleOrder::Rest::Drop;
   /// A new run begins with these weights; empty: with the spec's distributions.
