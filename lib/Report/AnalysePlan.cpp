@@ -93,17 +93,6 @@ static StringRef getKind(Operation *op) {
 // One call
 //===----------------------------------------------------------------------===//
 
-/// Bytes that a launch reads and writes: an operand that is overwritten counts
-/// as both.
-static double getMovedBytes(Operation *dispatch, Call call) {
-  double bytes = 0;
-  for (Value value : dispatch->getOperands())
-    bytes += getBytes(value, call);
-  for (Value value : dispatch->getResults())
-    bytes += getBytes(value, call);
-  return bytes;
-}
-
 /// Whether the operation touches only some rows of an operand.
 static bool readsRows(Operation *op) {
   return isa<EmbedOp, EmbedGradOp, LastRowsOp, AttentionCachedOp>(op);

@@ -172,12 +172,17 @@ static double getFlops(Operation *op, Call call) {
       .Default([&](Operation *rows) { return elements(rows->getResult(0)); });
 }
 
-static double getOperationBytes(Operation *op, Call call) {
+double hybrid::getMovedBytes(Operation *op, Call call) {
   double bytes = 0;
   for (Value value : op->getOperands())
     bytes += getBytes(value, call);
   for (Value value : op->getResults())
     bytes += getBytes(value, call);
+  return bytes;
+}
+
+static double getOperationBytes(Operation *op, Call call) {
+  double bytes = getMovedBytes(op, call);
   // Views move nothing, nor do casts, which are part of what reads or writes; a
   // lookup reads the rows it gives; a cache is read where
   // it is visible and written where tokens are new.

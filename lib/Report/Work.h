@@ -25,6 +25,10 @@ int64_t getElements(mlir::RankedTensorType type, Call call);
 /// Bytes of `value`, read or written whole.
 double getBytes(mlir::Value value, Call call);
 
+/// Bytes of all operands and results of `op`: one that is overwritten counts as
+/// both.
+double getMovedBytes(mlir::Operation *op, Call call);
+
 /// The work of `op` by its plain definition; members of a region add their
 /// operations, and the region its bytes.
 Work getWork(mlir::Operation *op, Call call);

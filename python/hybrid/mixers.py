@@ -86,11 +86,9 @@ def _in_f32(text, place, value, type_, element, operation):
     return f"{value}r"
 
 
-@functools.lru_cache(maxsize=None)
-def _softmax(
-    element, heads, kv_heads, dim, value_dim, windows, sinks, scale, log_n
-):
-    q_type, k_type, v_type, o_type = (
+def _types(element, heads, kv_heads, dim, value_dim):
+    """Of q, k, v and o."""
+    return (
         f"tensor<?x{h}x{d}x{element}>"
         for h, d in (
             (heads, dim),
@@ -98,6 +96,15 @@ def _softmax(
             (kv_heads, value_dim),
             (heads, value_dim),
         )
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def _softmax(
+    element, heads, kv_heads, dim, value_dim, windows, sinks, scale, log_n
+):
+    q_type, k_type, v_type, o_type = _types(
+        element, heads, kv_heads, dim, value_dim
     )
     lse_type = f"tensor<?x{heads}xf32>"
     text = _Text("softmax_attention")
@@ -141,14 +148,8 @@ def _recurrence(
 ):
     """`decay` is "", "head" or "channel"; `state` says whether the function has an
     initial and a final state."""
-    q_type, k_type, v_type, o_type = (
-        f"tensor<?x{h}x{d}x{element}>"
-        for h, d in (
-            (heads, dim),
-            (kv_heads, dim),
-            (kv_heads, value_dim),
-            (heads, value_dim),
-        )
+    q_type, k_type, v_type, o_type = _types(
+        element, heads, kv_heads, dim, value_dim
     )
     text = _Text("recurrence")
     operands = [text.input(*each) for each in (("q", q_type), ("k", k_type))]

@@ -67,6 +67,12 @@ Value GpuBuilder::intrinsic(StringRef name, Type result, ValueRange operands) {
   return result ? call->getResult(0) : Value();
 }
 
+Value GpuBuilder::maximum(Value x, Value y) {
+  if (x.getType().isF32())
+    return intrinsic("llvm.nvvm.fmax.nan.f", getF32Type(), {x, y});
+  return arith::MaximumFOp::create(*this, x, y);
+}
+
 Value GpuBuilder::field(Value structure, int64_t position) {
   return LLVM::ExtractValueOp::create(*this, structure, position);
 }

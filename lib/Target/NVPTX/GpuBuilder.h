@@ -40,6 +40,9 @@ public:
   mlir::Value truth(bool value);
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, mlir::Value y);
+  /// max.NaN.f32 where the type has it: passes NaN on and takes +0 for more
+  /// than -0.
+  mlir::Value maximum(mlir::Value x, mlir::Value y);
   mlir::Value both(mlir::Value x, mlir::Value y);
   mlir::Value less(mlir::Value x, mlir::Value y);
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);

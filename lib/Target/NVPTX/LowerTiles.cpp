@@ -30,13 +30,6 @@ static Value exponential(GpuBuilder &b, Value x, bool isBaseTwo) {
   return b.intrinsic("llvm.nvvm.ex2.approx.f32", b.getF32Type(), x);
 }
 
-/// max.NaN.f32: passes NaN on and takes +0 for more than -0.
-static Value maximum(GpuBuilder &b, Value x, Value y) {
-  if (x.getType().isF32())
-    return b.intrinsic("llvm.nvvm.fmax.nan.f", b.getF32Type(), {x, y});
-  return arith::MaximumFOp::create(b, x, y);
-}
-
 Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
                               ValueRange operands) {
   using Values = GpuBuilder::Values;
@@ -65,7 +58,7 @@ Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
     if (isa<math::SqrtOp>(op))
       return b.intrinsic("llvm.nvvm.sqrt.rn.f", f32, operands[0]);
     if (isa<arith::MaximumFOp>(op))
-      return maximum(b, operands[0], operands[1]);
+      return b.maximum(operands[0], operands[1]);
     if (isa<arith::MinimumFOp>(op))
       return b.intrinsic("llvm.nvvm.fmin.nan.f", f32, operands);
   }
@@ -87,7 +80,7 @@ Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
 
 Value KernelLowering::combine(tile::ReduceKind kind, Value x, Value y) {
   if (kind == tile::ReduceKind::max)
-    return maximum(b, x, y);
+    return b.maximum(x, y);
   return arith::AddFOp::create(b, x, y);
 }
 

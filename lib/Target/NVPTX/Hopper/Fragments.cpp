@@ -45,16 +45,12 @@ static bool isHalf(Type type) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-static Value maximum(GpuBuilder &b, Value x, Value y) {
-  return b.intrinsic("llvm.nvvm.fmax.nan.f", b.getF32Type(), {x, y});
-}
-
 /// One instruction where softmax needs it: the maximum is not a comparison and
 /// a choice, and of exponentials what is below the smallest normal number is 0.
 static Value elementOf(GpuBuilder &b, Operation *op, ValueRange operands) {
   if (getElementTypeOrSelf(op->getResult(0).getType()).isF32()) {
     if (isa<arith::MaximumFOp>(op))
-      return maximum(b, operands[0], operands[1]);
+      return b.maximum(operands[0], operands[1]);
     if (isa<math::Exp2Op>(op))
       return b.intrinsic("llvm.nvvm.ex2.approx.ftz.f32", b.getF32Type(),
                          operands[0]);
@@ -118,7 +114,7 @@ void KernelEmitter::emitReduce(tile::ReduceOp reduce) {
   Layout narrow = fragmentLayout(typeOf(reduce.getResult()).getShape());
   auto combine = [&](Value x, Value y) -> Value {
     if (reduce.getKind() == tile::ReduceKind::max)
-      return maximum(b, x, y);
+      return b.maximum(x, y);
     return arith::AddFOp::create(b, x, y);
   };
   SmallVector<Values> rows(narrow.numRegisters());
