@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Scheduler.h"
+#include "WarpgroupProduct.h"
 
 #include "hybrid/Tile/Families/Product.h"
 
@@ -77,12 +78,22 @@ class ProductSchedule {
 public:
   ProductSchedule(Scheduler &scheduler, ProductOp op)
       : scheduler(scheduler), target(scheduler.target), op(op),
-        shape(shapeOf(op, target)), splits(splitsOf(shape, target)) {}
+        shape(shapeOf(op, target)), tiles(shape) {
+    if (scheduler.writesRecords && fitsWarpgroups(op, shape, target)) {
+      isAligned = hasAlignedRows(op.getA()) && hasAlignedRows(op.getB());
+      if (isAligned)
+        tiles = tiledForWarpgroups(shape, target, target.warpgroupColumns);
+    }
+    splits = splitsOf(tiles, target);
+  }
 
   /// The product of whole sequences, added to `sum` where there is one.
   Value whole(OpBuilder &builder, Value sum = {});
   /// Of an entry whose calls may be decoding steps.
   Value decoded(OpBuilder &builder);
+  /// What whole tiles are, and why.
+  std::string blocks() const;
+  std::string blocksReason() const;
   void explainDecoded();
 
 private:
@@ -90,10 +101,13 @@ private:
                                     const tile::ProductShape &);
   tile::ProgramOp program(StringRef variant, const tile::ProductShape &tiled,
                           Build build = tile::buildProduct) {
-    return scheduler.programs.get(op, variant,
-                                  [&](OpBuilder &programs, ModuleOp) {
-                                    return build(programs, op.getLoc(), tiled);
-                                  });
+    return scheduler.programs.get(
+        op, variant, [&](OpBuilder &programs, ModuleOp) {
+          tile::ProgramOp made = build(programs, op.getLoc(), tiled);
+          if (tiled.wholeTiles)
+            recordProduct(made, tiled, target);
+          return made;
+        });
   }
   SmallVector<Value> launch(OpBuilder &builder, tile::ProgramOp program) {
     return llvm::to_vector_of<Value>(
@@ -110,29 +124,46 @@ private:
   SmallVector<Value> few(OpBuilder &builder);
   SmallVector<Value> medium(OpBuilder &builder);
   SmallVector<Value> single(OpBuilder &builder);
+  SmallVector<Value> square(OpBuilder &builder);
   bool hasReading() const {
     return target.readingRows > 0 && shape.transposeB && !shape.transposeA;
   }
+  /// The most rows of which tiles leave processors idle.
+  int64_t rowsWithin(int64_t rowTile, int64_t columnTile) const {
+    int64_t columns = llvm::divideCeil(shape.columns, columnTile);
+    return (target.processors - 1) / columns * rowTile;
+  }
   /// Calls of at most this many rows have too few whole tiles; 0: there are
-  /// none.
+  /// none. Tiles of warpgroups are several times as fast as smaller ones, so
+  /// those are for calls that they do not fill the processors with either.
   int64_t mediumRows() const {
     if (target.mediumTile == 0)
       return 0;
-    int64_t columns = llvm::divideCeil(shape.columns, shape.columnTile);
-    return (target.processors - 1) / columns * shape.rowTile;
+    return tiles.wholeTiles ? rowsWithin(target.mediumTile, target.mediumTile)
+                            : rowsWithin(shape.rowTile, shape.columnTile);
+  }
+  /// The same of the widest tiles of warpgroups, where narrower ones fill more
+  /// processors.
+  int64_t squareRows() const {
+    if (!tiles.wholeTiles || tiles.columnTile <= target.productColumns)
+      return 0;
+    return rowsWithin(tiles.rowTile, target.productColumns);
   }
 
   Scheduler &scheduler;
   const TargetTraits &target;
   ProductOp op;
-  tile::ProductShape shape;
+  /// As the generic path has it, and the whole tiles of long calls.
+  tile::ProductShape shape, tiles;
+  /// Whether the copy engine could read operands that would fit otherwise.
+  bool isAligned = true;
   int64_t splits;
 };
 } // namespace
 
 Value ProductSchedule::inSplits(OpBuilder &builder, Value sum) {
   MLIRContext *context = op.getContext();
-  tile::ProductShape split = shape;
+  tile::ProductShape split = tiles;
   split.splits = splits;
   auto rows =
       AffineMap::get(0, numCallSymbols, getAffineConstantExpr(splits, context));
@@ -141,6 +172,8 @@ Value ProductSchedule::inSplits(OpBuilder &builder, Value sum) {
       scheduler.dispatch(builder, op.getLoc(), program("split", split),
                          {op.getA(), op.getB()}, parts);
   // Nothing is used twice, so a tile is a few registers of each thread.
+  split = shape;
+  split.splits = splits;
   split.rowTile = 16;
   split.accumulate = static_cast<bool>(sum);
   SmallVector<Value> inputs{product->getResult(0)};
@@ -161,8 +194,8 @@ Value ProductSchedule::whole(OpBuilder &builder, Value sum) {
   if (splits > 1)
     return inSplits(builder, sum);
   if (!sum)
-    return launch(builder, program("many", shape)).front();
-  tile::ProductShape added = shape;
+    return launch(builder, program("many", tiles)).front();
+  tile::ProductShape added = tiles;
   added.accumulate = true;
   return scheduler
       .dispatch(builder, op.getLoc(), program("accumulate", added),
@@ -211,6 +244,12 @@ SmallVector<Value> ProductSchedule::single(OpBuilder &builder) {
   return launch(builder, program("single", tiled));
 }
 
+SmallVector<Value> ProductSchedule::square(OpBuilder &builder) {
+  return launch(builder,
+                program("square", tiledForWarpgroups(shape, target,
+                                                     target.productColumns)));
+}
+
 Value ProductSchedule::decoded(OpBuilder &builder) {
   auto fewOrSingle = [&](OpBuilder &inner) {
     if (target.singleRows == 0)
@@ -226,8 +265,14 @@ Value ProductSchedule::decoded(OpBuilder &builder) {
         inner, target.readingRows, [&](OpBuilder &at) { return reading(at); },
         fewOrSingle);
   };
-  auto many = [&](OpBuilder &inner) {
+  auto widest = [&](OpBuilder &inner) {
     return SmallVector<Value>{whole(inner)};
+  };
+  auto many = [&](OpBuilder &inner) {
+    if (squareRows() <= std::max(mediumRows(), target.fewRows))
+      return widest(inner);
+    return upTo(
+        inner, squareRows(), [&](OpBuilder &at) { return square(at); }, widest);
   };
   auto mediumOrMany = [&](OpBuilder &inner) {
     if (mediumRows() <= target.fewRows)
@@ -236,6 +281,19 @@ Value ProductSchedule::decoded(OpBuilder &builder) {
         inner, mediumRows(), [&](OpBuilder &at) { return medium(at); }, many);
   };
   return upTo(builder, target.fewRows, step, mediumOrMany).front();
+}
+
+std::string ProductSchedule::blocks() const {
+  std::string text = "blocks of " + std::to_string(tiles.rowTile);
+  if (!tiles.wholeTiles)
+    return text + " rows";
+  return text + " x " + std::to_string(tiles.columnTile) + " for warpgroups";
+}
+
+std::string ProductSchedule::blocksReason() const {
+  return isAligned ? "whole sequences"
+                   : "whole sequences; no tiles for warpgroups, because rows "
+                     "of an operand do not begin at multiples of 16 bytes";
 }
 
 void ProductSchedule::explainDecoded() {
@@ -249,8 +307,9 @@ void ProductSchedule::explainDecoded() {
   if (mediumRows() > target.fewRows)
     text += "blocks of " + std::to_string(target.mediumTile) + " rows up to " +
             std::to_string(mediumRows()) + ", else ";
-  scheduler.chose(op, "HYB-S402",
-                  text + "blocks of " + Twine(target.productRows),
+  if (squareRows() > std::max(mediumRows(), target.fewRows))
+    text += "narrower ones up to " + std::to_string(squareRows()) + ", else ";
+  scheduler.chose(op, "HYB-S402", text + blocks(),
                   "with a state, calls are prefill or decode");
 }
 
@@ -263,10 +322,7 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ProductOp op) {
     schedule.explainDecoded();
     op.replaceAllUsesWith(schedule.decoded(builder));
   } else {
-    scheduler.chose(op, "HYB-S401",
-                    "blocks of " + Twine(scheduler.target.productRows) +
-                        " rows",
-                    "whole sequences");
+    scheduler.chose(op, "HYB-S401", schedule.blocks(), schedule.blocksReason());
     op.replaceAllUsesWith(schedule.whole(builder));
   }
   op.erase();

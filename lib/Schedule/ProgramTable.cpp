@@ -30,6 +30,19 @@ static std::string requestOf(Operation *op, StringRef variant) {
   return request;
 }
 
+/// The record behind a program, or null.
+static tile::ScheduleOp recordOf(tile::ProgramOp program) {
+  auto record = dyn_cast_or_null<tile::ScheduleOp>(program->getNextNode());
+  bool isOwn = record && record.getProgram() == program.getSymName();
+  return isOwn ? record : tile::ScheduleOp();
+}
+
+static void rename(tile::ProgramOp program, StringRef name) {
+  if (tile::ScheduleOp record = recordOf(program))
+    record.setProgram(name);
+  program.setSymName(name);
+}
+
 tile::ProgramOp ProgramTable::get(Operation *op, StringRef variant,
                                   Build build) {
   tile::ProgramOp &slot = byRequest[requestOf(op, variant)];
@@ -45,12 +58,17 @@ tile::ProgramOp ProgramTable::get(Operation *op, StringRef variant,
 tile::ProgramOp ProgramTable::unique(tile::ProgramOp program,
                                      StringRef family) {
   std::string familyName = family.str();
-  program.setSymName("program");
+  rename(program, "program");
+  tile::ScheduleOp record = recordOf(program);
   std::string content = familyName;
   llvm::raw_string_ostream os(content);
   program->print(os, OpPrintingFlags().useLocalScope());
+  if (record)
+    record->print(os, OpPrintingFlags().useLocalScope());
   tile::ProgramOp &known = byContent[content];
   if (known) {
+    if (record)
+      record.erase();
     program.erase();
     return known;
   }
@@ -60,7 +78,7 @@ tile::ProgramOp ProgramTable::unique(tile::ProgramOp program,
   // Two contents with one hash: tell them apart by a further letter.
   while (module.lookupSymbol(name))
     name += "x";
-  program.setSymName(name);
+  rename(program, name);
   return known = program;
 }
 
@@ -68,6 +86,8 @@ tile::ProgramOp ProgramTable::relaxed(tile::ProgramOp program,
                                       ArrayRef<bool> strided) {
   tile::ProgramOp copy = program.clone();
   module.push_back(copy);
+  if (tile::ScheduleOp record = recordOf(program))
+    module.push_back(record.clone());
   for (auto [argument, isStrided] : llvm::zip_equal(copy.getViews(), strided)) {
     auto type = cast<tile::ViewType>(argument.getType());
     if (!isStrided)

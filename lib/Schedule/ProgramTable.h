@@ -14,9 +14,9 @@
 
 namespace hybrid {
 
-/// The programs of a module. Equal programs are kept once; the name is the
-/// family's with a hash of the content, so it does not depend on what else is
-/// in the module.
+/// The programs of a module, each with its record where it has one. Equal
+/// programs are kept once; the name is the family's with a hash of the content,
+/// so it does not depend on what else is in the module.
 class ProgramTable {
 public:
   using Build =
@@ -26,12 +26,13 @@ public:
 
   /// The program for `op`, in the named variant of it. `build` is called only
   /// when no operation of the same name, attributes, types and regions asked
-  /// before; it may fail with an error and return null.
+  /// before; it may fail with an error and return null. A `tile.schedule` of
+  /// the program that it makes right behind it belongs to the program.
   tile::ProgramOp get(mlir::Operation *op, llvm::StringRef variant,
                       Build build);
 
-  /// `program` with every stride but the last unknown in the views where
-  /// `strided` is set.
+  /// `program`, and its record, with every stride but the last unknown in the
+  /// views where `strided` is set.
   tile::ProgramOp relaxed(tile::ProgramOp program,
                           llvm::ArrayRef<bool> strided);
 

@@ -81,7 +81,7 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
           [&](const TargetTraits &known) { error << known.name; });
       return signalPassFailure();
     }
-    Scheduler scheduler(getOperation(), *traits);
+    Scheduler scheduler(getOperation(), *traits, hopper);
     bool isTrained = false;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto entry = function->getAttrOfType<StringAttr>("hybrid.entry");

@@ -19,8 +19,9 @@ namespace hybrid {
 /// What strategies share while one module is scheduled.
 class Scheduler {
 public:
-  Scheduler(mlir::ModuleOp module, const TargetTraits &target)
-      : target(target), programs(module) {}
+  Scheduler(mlir::ModuleOp module, const TargetTraits &target,
+            bool writesRecords)
+      : target(target), writesRecords(writesRecords), programs(module) {}
 
   /// A launch of `program`, which must not be null.
   DispatchOp dispatch(mlir::OpBuilder &builder, mlir::Location loc,
@@ -44,6 +45,8 @@ public:
              const llvm::Twine &strategy, const llvm::Twine &reason);
 
   const TargetTraits &target;
+  /// Whether programs get records for what the target alone has.
+  const bool writesRecords;
   ProgramTable programs;
   unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0;
 };

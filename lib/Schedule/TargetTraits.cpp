@@ -32,6 +32,10 @@ static constexpr TargetTraits kCPU = {
     /*readElements=*/0,
     /*mostSplits=*/1,
     /*splitElements=*/0,
+    /*warpgroups=*/0,
+    /*warpgroupColumns=*/0,
+    /*warpgroupDepth=*/0,
+    /*copyBytes=*/0,
     /*singleRows=*/8,
     /*stepTokens=*/4,
     /*queryTile=*/64,
@@ -83,6 +87,10 @@ static constexpr TargetTraits kCUDA = {
     /*readElements=*/4096,
     /*mostSplits=*/16,
     /*splitElements=*/1 << 24,
+    /*warpgroups=*/0,
+    /*warpgroupColumns=*/0,
+    /*warpgroupDepth=*/0,
+    /*copyBytes=*/0,
     /*singleRows=*/0,
     /*stepTokens=*/4,
     /*queryTile=*/64,
@@ -126,9 +134,22 @@ static constexpr TargetTraits withLittleSharedMemory(llvm::StringLiteral name) {
   return traits;
 }
 
+/// Hopper's products of warpgroups: 128 x 256 sums are 128 registers of each
+/// thread, and four copies of the operands 192 KiB (docs/rationale/hopper.md).
+static constexpr TargetTraits withWarpgroupProducts(llvm::StringLiteral name) {
+  TargetTraits traits = kCUDA;
+  traits.name = name;
+  traits.warpgroups = 2;
+  traits.warpgroupColumns = 256;
+  traits.warpgroupDepth = 64;
+  traits.copyBytes = 192 << 10;
+  return traits;
+}
+
 static constexpr TargetTraits kTargets[] = {
     kCPU, kCUDA, withLittleSharedMemory("cuda:sm_89"),
-    withLittleSharedMemory("cuda:sm_120a")};
+    withLittleSharedMemory("cuda:sm_120a"),
+    withWarpgroupProducts("cuda:sm_90a")};
 
 llvm::ArrayRef<TargetTraits> hybrid::targetTraits() { return kTargets; }
 

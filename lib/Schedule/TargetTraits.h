@@ -39,6 +39,11 @@ struct TargetTraits {
   int64_t readingRows, readElements;
   /// Most ranges of depth, and most elements of all their sums.
   int64_t mostSplits, splitElements;
+  /// Warpgroups that multiply 16-bit operands, 64 rows each, of tiles that a
+  /// thread copies ahead; 0: the target has no such products. Then the widest
+  /// tile of columns, the depth of a tile, and the bytes of shared memory that
+  /// its copies may take.
+  int64_t warpgroups, warpgroupColumns, warpgroupDepth, copyBytes;
 
   /// A tile is computed whole, so a step has programs of its own on a target
   /// whose tiles are not shared by threads: products of a single row, row-wise

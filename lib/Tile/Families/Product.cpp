@@ -35,7 +35,8 @@ struct Axis {
   /// is full.
   Value base, limit;
 
-  Axis(int64_t size, int64_t most) : size(size), tile(tileOf(size, most)) {}
+  Axis(int64_t size, int64_t most, bool isWhole = false)
+      : size(size), tile(isWhole ? most : tileOf(size, most)) {}
   bool isRagged() const {
     return tile > 1 && (ShapedType::isDynamic(size) || size % tile != 0);
   }
@@ -62,6 +63,8 @@ private:
   Value load(Value view, Value group, const Axis &first, const Axis &second);
   /// Limits of a block with the given axes; none where both are full.
   SmallVector<Value> limitsOf(const Axis &first, const Axis &second);
+  /// The same, of a block that ends where its view does.
+  SmallVector<Value> endsOf(Value view, const Axis &first, const Axis &second);
   /// Where this point's sum over k begins and ends.
   std::pair<Value, Value> depthRange();
   Value sumOverDepth();
@@ -78,8 +81,10 @@ private:
 } // namespace
 
 Product::Product(OpBuilder &builder, Location loc, const ProductShape &shape)
-    : s(shape), m(s.rows, s.rowTile), n(s.columns, s.columnTile),
-      k(s.depth, s.depthTile), rowTile(m.tile), b(makeBuilder(builder, loc)) {}
+    : s(shape), m(s.rows, s.rowTile, s.wholeTiles),
+      n(s.columns, s.columnTile, s.wholeTiles),
+      k(s.depth, s.depthTile, s.wholeTiles), rowTile(m.tile),
+      b(makeBuilder(builder, loc)) {}
 
 SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
   auto matrix = [&](int64_t first, int64_t second, bool transposed,
@@ -130,6 +135,16 @@ SmallVector<Value> Product::limitsOf(const Axis &first, const Axis &second) {
   return limits;
 }
 
+SmallVector<Value> Product::endsOf(Value view, const Axis &first,
+                                   const Axis &second) {
+  SmallVector<Value> limits;
+  if (first.isRagged() || second.isRagged())
+    limits.push_back(b.dim(view, 0));
+  if (second.isRagged())
+    limits.push_back(b.dim(view, 1));
+  return limits;
+}
+
 Value Product::load(Value view, Value of, const Axis &first,
                     const Axis &second) {
   SmallVector<Value> indices = {first.base, second.base};
@@ -139,7 +154,8 @@ Value Product::load(Value view, Value of, const Axis &first,
     dims = {1, 2};
   }
   return b.load(view, indices, dims, {first.tile, second.tile},
-                limitsOf(first, second));
+                s.wholeTiles ? endsOf(view, first, second)
+                             : limitsOf(first, second));
 }
 
 /// Parts are whole tiles of depth, so that only the last one ends at a limit.

@@ -35,6 +35,9 @@ struct ProductShape {
   /// Rows of the pieces that what is left of a stream is taken in; 0 computes
   /// the last tile whole.
   int64_t tailRows = 16;
+  /// Operands are read by whole tiles, as the copy engine of sm_90a does:
+  /// tiles have the sizes given, and what lies outside of a view is 0.
+  bool wholeTiles = false;
   /// Of the operands and of the result; null is f32.
   mlir::Type element = {}, resultElement = {};
 };
