@@ -173,11 +173,13 @@ Status Model::saveWeights(const std::string &path) const {
 Status Model::initialise(uint64_t seed) {
   parametersChanged();
   if (place->isHost()) {
-    initialiseParameters(tables.parameters, seed, parameters());
+    initialiseParameters(tables.parameters, seed, parameters(),
+                         &owner->threads());
     return Status();
   }
   HYB_ASSIGN(Memory host, Memory::allocate(flatBytes()));
-  initialiseParameters(tables.parameters, seed, host.floats());
+  initialiseParameters(tables.parameters, seed, host.floats(),
+                       &owner->threads());
   return place->write(parameters(), host.data(), flatBytes());
 }
 

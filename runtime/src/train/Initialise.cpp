@@ -10,7 +10,10 @@
 
 #include "core/Random.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <vector>
 
 namespace hyb::rt {
 
@@ -53,16 +56,44 @@ double drawElement(const ParameterInfo &info, const RandomStream &stream,
   return 0;
 }
 
+/// Elements of one parameter that one thread draws.
+struct Piece {
+  const ParameterInfo *info;
+  int64_t begin, end;
+};
+
+std::vector<Piece> cutIntoPieces(const ParameterTable &table) {
+  constexpr int64_t kElements = 1 << 16;
+  std::vector<Piece> pieces;
+  for (const ParameterInfo &info : table.parameters)
+    for (int64_t begin = 0; begin < info.elements; begin += kElements)
+      pieces.push_back(
+          {&info, begin, std::min(begin + kElements, info.elements)});
+  return pieces;
+}
+
+void drawPiece(const Piece &piece, uint64_t seed, float *parameters) {
+  const ParameterInfo &info = *piece.info;
+  RandomStream stream(seed, info.path);
+  for (int64_t i = piece.begin; i < piece.end; ++i)
+    parameters[info.offset + i] =
+        static_cast<float>(drawElement(info, stream, static_cast<uint64_t>(i)));
+}
+
 } // namespace
 
 void initialiseParameters(const ParameterTable &table, uint64_t seed,
-                          float *parameters) {
-  for (const ParameterInfo &info : table.parameters) {
-    RandomStream stream(seed, info.path);
-    for (int64_t i = 0; i < info.elements; ++i)
-      parameters[info.offset + i] = static_cast<float>(
-          drawElement(info, stream, static_cast<uint64_t>(i)));
-  }
+                          float *parameters, ThreadPool *threads) {
+  const std::vector<Piece> pieces = cutIntoPieces(table);
+  std::atomic<size_t> next{0};
+  auto work = [&](int) {
+    for (size_t i; (i = next.fetch_add(1)) < pieces.size();)
+      drawPiece(pieces[i], seed, parameters);
+  };
+  if (threads)
+    threads->run(work);
+  else
+    work(0);
 }
 
 } // namespace hyb::rt

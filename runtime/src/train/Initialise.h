@@ -10,14 +10,16 @@
 #define HYBRID_RUNTIME_TRAIN_INITIALISE_H
 
 #include "core/Tables.h"
+#include "cpu/ThreadPool.h"
 
 namespace hyb::rt {
 
 /// Fills `parameters`, laid out by the table. A number depends on the seed, the
 /// parameter's path and the element alone, so it does not change when layers
-/// are added elsewhere.
+/// are added elsewhere, nor with the threads, which share the work when there
+/// are any.
 void initialiseParameters(const ParameterTable &table, uint64_t seed,
-                          float *parameters);
+                          float *parameters, ThreadPool *threads = nullptr);
 
 } // namespace hyb::rt
 

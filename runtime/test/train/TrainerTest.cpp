@@ -263,3 +263,24 @@ TEST(Initialise, DependsOnSeedPathAndElement) {
   initialiseParameters(alone, 2, b.data());
   EXPECT_FALSE(std::equal(b.begin(), b.end(), values.begin() + 4096));
 }
+
+TEST(Initialise, ThreadsShareTheWorkAndChangeNothing) {
+  ParameterTable table;
+  for (int64_t elements : {200001, 0, 3}) {
+    ParameterInfo info;
+    info.path = "p" + std::to_string(elements);
+    info.offset = table.elements;
+    info.elements = elements;
+    info.init = InitKind::Normal;
+    info.values[0] = 1;
+    table.elements += elements;
+    table.parameters.push_back(info);
+  }
+  std::vector<float> alone(static_cast<size_t>(table.elements), NAN),
+      shared = alone;
+  initialiseParameters(table, 1, alone.data());
+  auto threads = ThreadPool::create(3);
+  ASSERT_TRUE(threads.ok()) << threads.status().message();
+  initialiseParameters(table, 1, shared.data(), threads->get());
+  EXPECT_EQ(alone, shared);
+}
