@@ -30,10 +30,15 @@ from peer_torch import GDN, GLA, Block, RMSNorm, heads_first
 def use_fla():
     """Recurrences from FLA in the place of the chunked forms; whether it is there."""
     try:
+        from fla.modules.causal_conv1d import causal_conv1d
+        from fla.ops.common import chunk_o
         from fla.ops.gated_delta_rule import chunk_gated_delta_rule
         from fla.ops.gla import chunk_gla
     except ImportError:
         return False
+    # FLA refuses the gated backward on Hopper with a Triton below 3.7.1, whose gradients are wrong there.
+    # Times do not depend on that.
+    chunk_o.TRITON_ABOVE_3_7_1 = True
 
     def tokens_first(*tensors):
         return [tensor.transpose(1, 2).contiguous() for tensor in tensors]
@@ -49,7 +54,13 @@ def use_fla():
         q, k = q.to(v.dtype), k.to(v.dtype)
         return chunk_gated_delta_rule(q, k, v, g.float(), beta.to(v.dtype), scale=1.0)[0].transpose(1, 2)
 
+    @torch.compiler.disable
+    def convolve(self, x):
+        weight = self.conv.weight[:, 0]
+        return causal_conv1d(x, weight.to(x.dtype), activation="silu")[0]
+
     peer_torch.gla_chunked, peer_torch.gdn_chunked = gla, gdn
+    peer_torch.ShortConv.forward = convolve
     return True
 
 
@@ -318,6 +329,9 @@ def main():
     # Tensors without a device of their own, as peer_torch's masks, go where the model is.
     torch.set_default_device(args.device)
     has_fla = args.device != "cpu" and use_fla()
+    if args.device != "cpu":
+        # cuDNN's attention, the fastest on Hopper, where PyTorch would take its own.
+        torch.backends.cuda.enable_flash_sdp(False)
     model = Model(size, args.mixer)
     if args.work == "training":
         def autocast():
