@@ -56,8 +56,7 @@ bool hybrid::hasAlignedRows(Value value) {
 
 bool hybrid::fitsWarpgroups(ProductOp op, const tile::ProductShape &shape,
                             const TargetTraits &target) {
-  // Hopper kernels have no left operand that lies in columns yet.
-  if (target.warpgroups == 0 || shape.transposeA)
+  if (target.warpgroups == 0)
     return false;
   for (Value operand : {op.getA(), op.getB()}) {
     Type element = cast<RankedTensorType>(operand.getType()).getElementType();

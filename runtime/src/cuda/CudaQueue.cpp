@@ -10,6 +10,7 @@
 
 #include "cuda/CudaProgram.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
@@ -165,7 +166,8 @@ Status CudaQueue::encode(const PlanInstance &instance, size_t index,
   unsigned box[kMaxViewRank], steps[kMaxViewRank];
   for (unsigned n = 0; n < rank; ++n) {
     unsigned dim = rank - 1 - n;
-    sizes[n] = static_cast<uint64_t>(view.sizes[dim]);
+    // No map has a size of 0; of a view without elements nothing is copied.
+    sizes[n] = static_cast<uint64_t>(std::max<int64_t>(view.sizes[dim], 1));
     box[n] = static_cast<unsigned>(map.box[dim]);
     steps[n] = 1;
     // That of the last dimension is 1 and not said.

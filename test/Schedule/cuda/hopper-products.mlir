@@ -49,6 +49,29 @@ func.func @input_gradient(%dy: tensor<?x1024xf16>, %w: tensor<1024x320xf16>) -> 
 
 // -----
 
+// dW = dyᵀ x: both operands lie in columns. 32 tiles, so the tokens are cut into
+// four ranges.
+
+// CHECK-LABEL: func.func @weight_gradient
+// CHECK:         hybrid.dispatch @[[P:product_[0-9a-f]+]](
+// CHECK:         hybrid.dispatch @product_sum_
+// CHECK:       tile.program @[[P]](
+// CHECK:         tile.load %arg0[{{.*}}] dims [0, 1] limit(%{{.*}}) {tile.name = "load_a"} : !tile.view<?x1024xbf16> -> tensor<64x128xbf16>
+// CHECK:         tile.load %arg1[{{.*}}] dims [0, 1] limit(%{{.*}}) {tile.name = "load_b"} : !tile.view<?x1024xbf16> -> tensor<64x256xbf16>
+// CHECK:         tile.dot {{.*}}transpose_a
+// CHECK:       tile.schedule @[[P]] {{.*}}hopper.traversal = array<i64: 0, 2, 1>
+// CHECK:       tile.program @product_sum_
+// CHECK:         tensor<16x128xf32>
+// CHECK-NOT:   tile.schedule
+func.func @weight_gradient(%dy: tensor<?x1024xbf16>, %x: tensor<?x1024xbf16>) -> tensor<1024x1024xf32>
+    attributes {hybrid.entry = "weight_gradient"} {
+  %y = hybrid.product %dy, %x transpose_a
+      : (tensor<?x1024xbf16>, tensor<?x1024xbf16>) -> tensor<1024x1024xf32>
+  return %y : tensor<1024x1024xf32>
+}
+
+// -----
+
 // A program whose operand is a part of wider rows keeps its record under the
 // new name.
 

@@ -36,11 +36,6 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-static bool isHalf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isBF16() || element.isF16();
-}
-
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
@@ -138,8 +133,6 @@ void KernelEmitter::emitReduce(tile::ReduceOp reduce) {
 }
 
 LogicalResult KernelEmitter::emitTile(Operation *op) {
-  if (auto store = dyn_cast<tile::StoreOp>(op))
-    return emitStore(store), success();
   Value result = op->getResult(0);
   auto type = typeOf(result);
   Layout layout = fragmentLayout(type.getShape());
@@ -195,148 +188,4 @@ LogicalResult KernelEmitter::emitTile(Operation *op) {
       .Case<tile::ReduceOp>(
           [&](auto reduce) { return emitReduce(reduce), success(); })
       .Default([&](Operation *other) { return emitElementwise(other); });
-}
-
-//===----------------------------------------------------------------------===//
-// Stores
-//===----------------------------------------------------------------------===//
-
-Value KernelEmitter::viewAddress(Value view, ValueRange indices) {
-  const View &from = views[view];
-  Value offset = b.i64(0);
-  for (auto [dim, at] : llvm::enumerate(indices))
-    offset = b.add(offset, b.mul(b.fromIndex(mapping.lookupOrDefault(at)),
-                                 from.strides[dim]));
-  return b.address(from.base, b.mul(offset, b.i64(storedBytes(from.element))));
-}
-
-/// Of four words per lane, word w of lane t goes to word t of lane w of the
-/// four lanes that share a row: two rounds in which half of the words are
-/// exchanged.
-KernelEmitter::Values KernelEmitter::swapInQuads(ValueRange words) {
-  Values held(words);
-  for (int64_t bit : {1, 2}) {
-    Value mine = arith::AndIOp::create(b, b.lane(), b.i32(bit));
-    Value isHigh =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, mine, b.i32(0));
-    for (int64_t low = 0; low < 4; ++low) {
-      if (low & bit)
-        continue;
-      int64_t high = low | bit;
-      Value sent = b.select(isHigh, held[low], held[high]);
-      Value got = b.shuffleXor(sent, bit);
-      Value newLow = b.select(isHigh, got, held[low]);
-      held[high] = b.select(isHigh, held[high], got);
-      held[low] = newLow;
-    }
-  }
-  return held;
-}
-
-/// 16 bytes per lane: a lane gets eight neighbouring columns of a row.
-void KernelEmitter::storeRows(tile::StoreOp store, Value address, Value stride,
-                              Value rowsLeft) {
-  auto type = typeOf(store.getTile());
-  Values &words = tiles[store.getTile()];
-  constexpr int64_t kTiles = 4, kTileColumns = 8;
-  Value lane4 = arith::AndIOp::create(b, b.lane(), b.i32(3));
-  for (int64_t half : {0, 1}) {
-    Value row = b.add(threadRow, b.i32(8 * half));
-    Value at = b.address(address,
-                         b.add(b.mul(b.widen(row), stride),
-                               b.widen(b.mul(lane4, b.i32(2 * kTileColumns)))));
-    SmallVector<Values> groups;
-    // Every lane takes part in the exchange, whether its row is stored or not.
-    for (int64_t first = 0; first < type.getDimSize(1) / kTileColumns;
-         first += kTiles) {
-      Values four;
-      for (int64_t n = 0; n < kTiles; ++n)
-        four.push_back(words[2 * (first + n) + half]);
-      groups.push_back(swapInQuads(four));
-    }
-    auto branch = scf::IfOp::create(b, b.less(row, rowsLeft),
-                                    /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    for (auto [n, group] : llvm::enumerate(groups))
-      b.store(group, b.address(at, int64_t(n) * 2 * kTiles * kTileColumns));
-  }
-}
-
-void KernelEmitter::storeElements(tile::StoreOp store, Value address,
-                                  Value stride, Value rowsLeft) {
-  auto type = typeOf(store.getTile());
-  Layout layout = fragmentLayout(type.getShape());
-  int64_t bytes = storedBytes(type.getElementType());
-  bool isColumn = type.getNumElements() == type.getDimSize(0);
-  Value columnsLeft;
-  if (store.getLimits().size() > 1)
-    columnsLeft = arith::SubIOp::create(
-        b, b.fromIndex(mapping.lookupOrDefault(store.getLimits()[1])),
-        b.fromIndex(
-            mapping.lookupOrDefault(store.getIndices()[store.getDims()[1]])));
-  for (int64_t reg = 0; reg < layout.numRegisters(); ++reg) {
-    Coordinates offset = layout.registerOffset(reg);
-    Value row = b.add(threadRow, b.i32(offset[0]));
-    Value column = isColumn ? b.i32(0) : b.add(threadColumn, b.i32(offset[1]));
-    Value inside = b.less(row, rowsLeft);
-    if (isColumn) {
-      // Four lanes hold the same.
-      Value lane4 = arith::AndIOp::create(b, b.lane(), b.i32(3));
-      inside = b.both(inside, arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                                    lane4, b.i32(0)));
-    }
-    if (columnsLeft)
-      inside = b.both(inside, b.less(b.widen(column), columnsLeft));
-    Value element;
-    if (isHalf(type)) {
-      Value word = tiles[store.getTile()][reg / 2];
-      if (reg % 2)
-        word = arith::ShRUIOp::create(b, word, b.i32(16));
-      element = b.bitcast(
-          arith::TruncIOp::create(b, b.getI16Type(), word).getResult(),
-          type.getElementType());
-    } else {
-      element = tiles[store.getTile()][reg];
-    }
-    Value at = b.address(address, b.add(b.mul(b.widen(row), stride),
-                                        b.mul(b.widen(column), b.i64(bytes))));
-    b.storeIf(inside, element, at);
-  }
-}
-
-void KernelEmitter::emitStore(tile::StoreOp store) {
-  const View &view = views[store.getView()];
-  auto type = typeOf(store.getTile());
-  ArrayRef<int64_t> dims = store.getDims();
-  Value address = viewAddress(store.getView(), store.getIndices());
-  Value stride =
-      b.mul(view.strides[dims[0]], b.i64(storedBytes(type.getElementType())));
-  // As i32: what is left, but no more than the rows of a warpgroup.
-  Value rowsLeft = b.i32(kRows);
-  if (!store.getLimits().empty()) {
-    Value left = arith::SubIOp::create(
-        b, b.fromIndex(mapping.lookupOrDefault(store.getLimits()[0])),
-        b.fromIndex(mapping.lookupOrDefault(store.getIndices()[dims[0]])));
-    left = arith::MinSIOp::create(b, left, b.i64(kRows));
-    left = arith::MaxSIOp::create(b, left, b.i64(0));
-    rowsLeft = arith::TruncIOp::create(b, b.getI32Type(), left);
-  }
-  constexpr int64_t kWide = 32;
-  bool canBeWide = isHalf(type) && type.getRank() == 2 &&
-                   type.getDimSize(1) % kWide == 0 &&
-                   store.getLimits().size() < 2;
-  if (!canBeWide)
-    return storeElements(store, address, stride, rowsLeft);
-  Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
-  bits = arith::OrIOp::create(b, bits, stride);
-  bits = arith::AndIOp::create(b, bits, b.i64(15));
-  Value isAligned =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, b.i64(0));
-  auto branch = scf::IfOp::create(b, isAligned, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  storeRows(store, address, stride, rowsLeft);
-  b.setInsertionPointToStart(branch.elseBlock());
-  storeElements(store, address, stride, rowsLeft);
 }

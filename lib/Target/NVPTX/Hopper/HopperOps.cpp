@@ -256,10 +256,14 @@ LogicalResult TensorLoadOp::verify() {
 LogicalResult SubmatrixOp::verify() {
   BufferType buffer = getBuffer().getType();
   MatrixType matrix = getMatrix().getType();
-  if (matrix.getColumns() != buffer.getColumns() ||
-      matrix.getPanelRows() != buffer.getRows() ||
-      matrix.getElementType() != buffer.getElementType())
+  if (matrix.getPanelRows() != buffer.getRows() ||
+      matrix.getElementType() != buffer.getElementType() ||
+      (!getColumn() && matrix.getColumns() != buffer.getColumns()))
     return emitOpError("takes all columns of ") << buffer << ", got " << matrix;
+  if (matrix.getColumns() % BufferType::kPanelColumns != 0 ||
+      matrix.getColumns() > buffer.getColumns())
+    return emitOpError("takes whole panels of ")
+           << buffer << ", got " << matrix;
   return success();
 }
 
@@ -274,8 +278,13 @@ LogicalResult ProductOp::verify() {
   Type element;
   if (auto matrix = dyn_cast<MatrixType>(getA().getType())) {
     rows = matrix.getRows(), depth = matrix.getColumns();
+    if (getTransposeA())
+      std::swap(rows, depth);
     element = matrix.getElementType();
   } else {
+    if (getTransposeA())
+      return emitOpError("left operand is in registers and cannot be read "
+                         "transposed");
     auto tile = cast<RankedTensorType>(getA().getType());
     if (tile.getRank() != 2)
       return emitOpError("left operand must be a matrix, got ") << tile;

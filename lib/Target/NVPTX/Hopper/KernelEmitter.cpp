@@ -139,6 +139,15 @@ void KernelEmitter::readViews() {
   }
 }
 
+Value KernelEmitter::viewAddress(Value view, ValueRange indices) {
+  const View &from = views[view];
+  Value offset = b.i64(0);
+  for (auto [dim, at] : llvm::enumerate(indices))
+    offset = b.add(offset, b.mul(b.fromIndex(mapping.lookupOrDefault(at)),
+                                 from.strides[dim]));
+  return b.address(from.base, b.mul(offset, b.i64(storedBytes(from.element))));
+}
+
 /// The block's place in the grid; `hopper.kernel` has the rule.
 void KernelEmitter::readIds() {
   int64_t rank = kernel.getGridRank();
@@ -378,7 +387,9 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   }
   if (isa<HopperDialect>(op->getDialect()))
     return emitShared(op);
-  if (isa<tile::StoreOp>(op) || llvm::any_of(op->getResultTypes(), isSpread))
+  if (isa<tile::StoreOp, tile::AccumulateOp>(op))
+    return emitStore(op);
+  if (llvm::any_of(op->getResultTypes(), isSpread))
     return emitTile(op);
   b.clone(*op, mapping);
   return success();

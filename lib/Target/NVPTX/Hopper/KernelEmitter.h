@@ -41,6 +41,11 @@ struct OperandWalk {
   static OperandWalk of(int64_t panelRows, bool depthAlongRows);
 };
 
+inline bool isHalf(mlir::Type type) {
+  mlir::Type element = mlir::getElementTypeOrSelf(type);
+  return element.isBF16() || element.isF16();
+}
+
 class KernelEmitter {
 public:
   using Values = nvptx::GpuBuilder::Values;
@@ -60,6 +65,7 @@ private:
   void placeShared();
   void makeFunction();
   void readViews();
+  mlir::Value viewAddress(mlir::Value view, mlir::ValueRange indices);
   void readIds();
   void initBarriers();
   mlir::LogicalResult emitRoles(RolesOp roles, unsigned role, int64_t first);
@@ -90,12 +96,18 @@ private:
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::LogicalResult emitConversion(mlir::Operation *op);
   void emitReduce(tile::ReduceOp reduce);
-  void emitStore(tile::StoreOp store);
-  void storeRows(tile::StoreOp store, mlir::Value address, mlir::Value stride,
-                 mlir::Value rowsLeft);
-  void storeElements(tile::StoreOp store, mlir::Value address,
-                     mlir::Value stride, mlir::Value rowsLeft);
-  mlir::Value viewAddress(mlir::Value view, mlir::ValueRange indices);
+
+  // Stores (Stores.cpp).
+  struct Stored;
+  template <typename Store> Stored storedBy(Store store);
+  mlir::LogicalResult emitStore(mlir::Operation *op);
+  void storeRows(const Stored &s);
+  void storePairs(const Stored &s);
+  void storeElements(const Stored &s);
+  mlir::Value isInside(const Stored &s, mlir::Value row, mlir::Value column);
+  mlir::Value isAligned(const Stored &s, int64_t bytes);
+  void put(const Stored &s, mlir::Value inside, mlir::ValueRange elements,
+           mlir::Value at);
   Values swapInQuads(mlir::ValueRange words);
 
   KernelOp kernel;

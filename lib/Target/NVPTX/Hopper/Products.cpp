@@ -87,7 +87,8 @@ void KernelEmitter::emitProduct(ProductOp product) {
   OperandWalk leftWalk{};
   int64_t leftFirst = next;
   if (leftMatrix) {
-    leftWalk = OperandWalk::of(leftMatrix.getPanelRows(), false);
+    leftWalk =
+        OperandWalk::of(leftMatrix.getPanelRows(), product.getTransposeA());
     operands.push_back(
         descriptor(mapping.lookupOrDefault(product.getA()), leftWalk));
     constraints += ",l";
@@ -115,7 +116,10 @@ void KernelEmitter::emitProduct(ProductOp product) {
       left = registerList(leftFirst + 4 * step, 4);
     text += "\twgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
             "k16.f32." + element + "." + element + " " + registerList(0, sums) +
-            ", " + left + ", right, adds, 1, 1, " + (leftMatrix ? "0, " : "") +
+            ", " + left + ", right, adds, 1, 1, " +
+            (!leftMatrix             ? ""
+             : leftWalk.isTransposed ? "1, "
+                                     : "0, ") +
             (rightWalk.isTransposed ? "1" : "0") + ";\n";
   }
   text += "}";

@@ -116,13 +116,14 @@ LogicalResult Record::checkProgram() {
       return dot.emitError("has ")
              << type.getDimSize(0) << " rows, the " << works.warpgroups
              << " warpgroups of role " << works.name << " take " << rows();
-    if (dot.getTransposeA() || !type.getElementType().isF32() ||
+    auto load = dot.getA().getDefiningOp<tile::LoadOp>();
+    bool isShared = load && isLoad(load);
+    if ((dot.getTransposeA() && !isShared) || !type.getElementType().isF32() ||
         !(left.getElementType().isBF16() || left.getElementType().isF16()))
-      return dot.emitError(
-                 "a product of warpgroups has a left operand in rows, "
-                 "bf16 or f16, and f32 sums, got ")
-             << left << (dot.getTransposeA() ? " transposed" : "") << " and "
-             << type;
+      return dot.emitError("a product of warpgroups has a left operand of bf16 "
+                           "or f16, in rows where it is not loaded by role ")
+             << loads.name << ", and f32 sums, got " << left
+             << (dot.getTransposeA() ? " transposed" : "") << " and " << type;
     return WalkResult::advance();
   });
   return failure(walked.wasInterrupted());

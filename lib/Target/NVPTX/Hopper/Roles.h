@@ -127,6 +127,7 @@ private:
   mlir::FailureOr<mlir::Value> operand(tile::DotOp dot, mlir::Value tile,
                                        bool left, Frame &frame);
   mlir::Value firstRow();
+  template <typename Store> void placeRows(Store from, Store made);
   void takeTurn();
   void passTurn();
   void beginTurns(const StagePlan &plan);

@@ -137,9 +137,15 @@ LogicalResult KernelEmitter::emitShared(Operation *op) {
           [&](auto clear) { return emitClearRows(clear), success(); })
       .Case<SubmatrixOp>([&](SubmatrixOp part) {
         Value row = mapping.lookupOrDefault(part.getRow());
-        mapping.map(part.getMatrix(),
-                    b.add(copyAddress(part.getBuffer(), part.getCopy()),
-                          b.mul(row, b.i32(2 * BufferType::kPanelColumns))));
+        Value start = b.add(copyAddress(part.getBuffer(), part.getCopy()),
+                            b.mul(row, b.i32(2 * BufferType::kPanelColumns)));
+        // Whole panels, so the distance per column is a whole number.
+        if (part.getColumn())
+          start = b.add(start,
+                        b.mul(mapping.lookupOrDefault(part.getColumn()),
+                              b.i32(part.getBuffer().getType().getPanelBytes() /
+                                    BufferType::kPanelColumns)));
+        mapping.map(part.getMatrix(), start);
         return success();
       })
       .Case<ProductFenceOp>([&](auto) {

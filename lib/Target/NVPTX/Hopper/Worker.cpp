@@ -105,12 +105,21 @@ FailureOr<Value> Worker::operand(tile::DotOp dot, Value tile, bool left,
     return failure();
   const Ring &ring = ringOf(load);
   BufferType buffer = ring.buffer.getType();
-  int64_t rows = left ? kRows : buffer.getRows();
-  auto type = MatrixType::get({rows, buffer.getColumns(), buffer.getRows()},
+  int64_t rows = buffer.getRows(), columns = buffer.getColumns();
+  Value row = i32(0), column;
+  // A warpgroup's rows of the result are columns of a left operand that is
+  // read transposed: a panel.
+  if (left && dot.getTransposeA()) {
+    columns = kRows;
+    column = toI32(firstRow());
+  } else if (left) {
+    rows = kRows;
+    row = toI32(firstRow());
+  }
+  auto type = MatrixType::get({rows, columns, buffer.getRows()},
                               buffer.getElementType());
-  Value row = left ? toI32(firstRow()) : i32(0);
   return SubmatrixOp::create(b, type, ring.buffer,
-                             frame.places[load.getTile()].copy, row)
+                             frame.places[load.getTile()].copy, row, column)
       .getResult();
 }
 
@@ -205,6 +214,7 @@ LogicalResult Worker::emitDot(tile::DotOp dot, Frame &frame, Value flight) {
   ProductFenceOp::create(b);
   Value result =
       ProductOp::create(b, type, *a, *right, acc,
+                        dot.getTransposeA() ? b.getUnitAttr() : UnitAttr(),
                         dot.getTransposeB() ? b.getUnitAttr() : UnitAttr());
   ProductCommitOp::create(b);
   Running product{dot.getResult(), result, &frame, {}};
@@ -280,11 +290,25 @@ LogicalResult Worker::emitIf(scf::IfOp branch, Frame &frame) {
   return success();
 }
 
+/// A store of a tile's rows, divided among warpgroups, at those of this one.
+template <typename Store> void Worker::placeRows(Store from, Store made) {
+  if (cast<RankedTensorType>(from.getTile().getType()).getDimSize(0) !=
+      record.rows())
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(made);
+  int64_t rowDim = made.getDims()[0];
+  Value row = made.getIndices()[rowDim];
+  made.getIndicesMutable()[rowDim].set(
+      arith::AddIOp::create(b, row, firstRow()));
+}
+
 /// The op on this warpgroup's rows.
 LogicalResult Worker::emitTile(Operation *op, Frame &frame) {
   bool isKnown =
       isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp,
-          tile::ReduceOp, tile::StoreOp, arith::ConstantOp>(op) ||
+          tile::ReduceOp, tile::StoreOp, tile::AccumulateOp, arith::ConstantOp>(
+          op) ||
       !isa<tile::TileDialect>(op->getDialect());
   auto reduce = dyn_cast<tile::ReduceOp>(op);
   if (!isKnown || (reduce && reduce.getDim() != 1))
@@ -311,17 +335,10 @@ LogicalResult Worker::emitTile(Operation *op, Frame &frame) {
     constant.setValueAttr(
         elements.resizeSplat(cast<ShapedType>(made->getResult(0).getType())));
   }
-  if (auto store = dyn_cast<tile::StoreOp>(made)) {
-    int64_t rowDim = store.getDims()[0];
-    auto from = cast<tile::StoreOp>(op).getTile().getType();
-    if (from.getDimSize(0) == record.rows()) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(store);
-      Value row = store.getIndices()[rowDim];
-      store.getIndicesMutable()[rowDim].set(
-          arith::AddIOp::create(b, row, firstRow()));
-    }
-  }
+  if (auto store = dyn_cast<tile::StoreOp>(made))
+    placeRows(cast<tile::StoreOp>(op), store);
+  if (auto sum = dyn_cast<tile::AccumulateOp>(made))
+    placeRows(cast<tile::AccumulateOp>(op), sum);
   frame.map.map(op->getResults(), made->getResults());
   auto iota = dyn_cast<tile::IotaOp>(op);
   if (iota && iota.getDim() == 0 &&
@@ -349,7 +366,8 @@ LogicalResult Worker::emitOp(Operation *op, Frame &frame) {
     return emitIf(branch, frame);
   if (isa<tile::ReturnOp, scf::YieldOp>(op))
     return success();
-  if (isa<tile::StoreOp>(op) || llvm::any_of(op->getResults(), isTile))
+  if (isa<tile::StoreOp, tile::AccumulateOp>(op) ||
+      llvm::any_of(op->getResults(), isTile))
     return emitTile(op, frame);
   if (op->getNumResults() == 0 || llvm::any_of(op->getOperands(), isTile))
     return op->emitError("is unknown to a schedule for ")

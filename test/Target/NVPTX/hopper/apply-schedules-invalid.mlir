@@ -160,9 +160,9 @@ tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128x
   %row = arith.muli %block, %c128 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32>
   %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
-    %xt = tile.load %a[%k, %c0] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<64x128xbf16>
+    %xt = tile.load %a[%k, %c0] dims [0, 1] : !matrix -> tensor<64x128xbf16>
     %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
-    // expected-error @+1 {{a product of warpgroups has a left operand in rows, bf16 or f16, and f32 sums}}
+    // expected-error @+1 {{a product of warpgroups has a left operand of bf16 or f16, in rows where it is not loaded by role "load", and f32 sums, got 'tensor<64x128xbf16>' transposed}}
     %next = tile.dot %xt, %w, %acc {transpose_a, transpose_b, tile.name = "sum"} : tensor<64x128xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
     scf.yield %next : tensor<128x128xf32>
   }
@@ -171,7 +171,7 @@ tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128x
 }
 tile.schedule @p target("sm_90a")
     roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
-    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+    ops {load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
 
 // -----
 

@@ -430,6 +430,38 @@ hopper.kernel @k(%a: !tile.view<?x128xbf16>) grid affine_map<()[t, s, l, n, c, d
   hopper.roles [1, 1] [24, 240] [true, false] {
     hopper.yield
   }, {
+    // expected-error @+1 {{takes whole panels of '!hopper.buffer<1x128x64xbf16>', got '!hopper.matrix<64x128x128xbf16>'}}
+    %s = hopper.submatrix %r[%c0] row %c0 column %c0 : !hopper.buffer<1x128x64xbf16> -> !hopper.matrix<64x128x128xbf16>
+    hopper.yield
+  }
+}
+
+// -----
+
+hopper.kernel @k(%a: !tile.view<?x128xbf16>) grid affine_map<()[t, s, l, n, c, d] -> (t, 2)> traversal [0, 1] descending [] group 1 {
+  %c0 = arith.constant 0 : i32
+  %b = hopper.make_barriers arrivals 1 : !hopper.barriers<1>
+  %r = hopper.allocate : !hopper.buffer<1x128x64xbf16>
+  hopper.roles [1, 1] [24, 240] [true, false] {
+    hopper.yield
+  }, {
+    %y = hopper.submatrix %r[%c0] row %c0 : !hopper.buffer<1x128x64xbf16> -> !hopper.matrix<128x64x128xbf16>
+    %x = arith.constant dense<0.0> : tensor<64x64xbf16>
+    // expected-error @+1 {{left operand is in registers and cannot be read transposed}}
+    %p = hopper.product %x, %y {transpose_a, transpose_b} : tensor<64x64xbf16>, !hopper.matrix<128x64x128xbf16> -> !hopper.flight<64x128xf32>
+    hopper.yield
+  }
+}
+
+// -----
+
+hopper.kernel @k(%a: !tile.view<?x128xbf16>) grid affine_map<()[t, s, l, n, c, d] -> (t, 2)> traversal [0, 1] descending [] group 1 {
+  %c0 = arith.constant 0 : i32
+  %b = hopper.make_barriers arrivals 1 : !hopper.barriers<1>
+  %r = hopper.allocate : !hopper.buffer<1x128x64xbf16>
+  hopper.roles [1, 1] [24, 240] [true, false] {
+    hopper.yield
+  }, {
     %y = hopper.submatrix %r[%c0] row %c0 : !hopper.buffer<1x128x64xbf16> -> !hopper.matrix<128x64x128xbf16>
     %x = arith.constant dense<0.0> : tensor<64xbf16>
     // expected-error @+1 {{left operand must be a matrix}}

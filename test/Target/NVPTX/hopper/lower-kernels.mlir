@@ -85,3 +85,44 @@ hopper.kernel @product(%a: !tile.view<?x128xbf16>, %c: !tile.view<?x64xf32>)
     hopper.yield
   }
 }
+
+// A left operand that lies in columns: 64 of them are a panel, 8192 bytes from
+// the one before; 16 of the depth are 16 rows.
+// CHECK-LABEL: func.func @columns
+// CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// CHECK-SAME: left, right, adds, 1, 1, 1, 1;
+// CHECK-SAME: add.s64 right, $32, 128;
+// CHECK-SAME: add.s64 left, $33, 128;
+// Sums are added to what lies there, two neighbours at a time.
+// CHECK: ld.global.v2.b32
+// CHECK: st.global.v2.b32
+hopper.kernel @columns(%a: !tile.view<?x128xbf16>, %c: !tile.view<128x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> traversal [0] descending [] group 1 {
+  %c0 = arith.constant 0 : i32
+  %m = hopper.tensor_map %a : !tile.view<?x128xbf16> -> !hopper.map<64x64xbf16>
+  %ring = hopper.allocate : !hopper.buffer<1x64x128xbf16>
+  %full = hopper.make_barriers arrivals 1 : !hopper.barriers<1>
+  hopper.roles [1, 2] [24, 240] [true, false] {
+    %row = hopper.id 0
+    hopper.expect %full[%c0] bytes 16384 : !hopper.barriers<1>
+    hopper.tensor_load %m[%row, %row] dims [0, 1] to %ring[%c0] signals %full[%c0]
+      : !hopper.map<64x64xbf16>, !hopper.buffer<1x64x128xbf16>, !hopper.barriers<1>
+    hopper.yield
+  }, {
+    %w = hopper.warpgroup
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : index
+    %first = arith.muli %w, %c64 : index
+    %column = arith.index_cast %first : index to i32
+    hopper.wait %full[%c0] parity %c0 : !hopper.barriers<1>
+    %left = hopper.submatrix %ring[%c0] row %c0 column %column : !hopper.buffer<1x64x128xbf16> -> !hopper.matrix<64x64x64xbf16>
+    %right = hopper.submatrix %ring[%c0] row %c0 column %c0 : !hopper.buffer<1x64x128xbf16> -> !hopper.matrix<64x64x64xbf16>
+    hopper.product_fence
+    %s = hopper.product %left, %right {transpose_a}
+      : !hopper.matrix<64x64x64xbf16>, !hopper.matrix<64x64x64xbf16> -> !hopper.flight<64x64xf32>
+    hopper.product_commit
+    %t = hopper.product_wait %s pending 0 : !hopper.flight<64x64xf32> -> tensor<64x64xf32>
+    tile.accumulate %t, %c[%first, %zero] dims [0, 1] : tensor<64x64xf32>, !tile.view<128x64xf32>
+    hopper.yield
+  }
+}

@@ -52,6 +52,12 @@ hopper.kernel @product(%a: !tile.view<?x128xbf16>, %c: !tile.view<?x128xf32>)
     // CHECK: hopper.product %{{.*}}, %{{.*}} {transpose_b}
     %s = hopper.product %left, %right {transpose_b}
       : !hopper.matrix<64x64x128xbf16>, !hopper.matrix<128x64x128xbf16> -> !hopper.flight<64x128xf32>
+    // A left operand in columns: 64 of them, and all rows as the depth.
+    // CHECK: hopper.submatrix %{{.*}}[%{{.*}}] row %{{.*}} column %{{.*}} -> !hopper.matrix<128x64x128xbf16>
+    %columns = hopper.submatrix %ring[%slot] row %c0 column %c0 : !hopper.buffer<4x128x64xbf16> -> !hopper.matrix<128x64x128xbf16>
+    // CHECK: hopper.product %{{.*}}, %{{.*}} {transpose_a}
+    %g = hopper.product %columns, %right {transpose_a}
+      : !hopper.matrix<128x64x128xbf16>, !hopper.matrix<128x64x128xbf16> -> !hopper.flight<64x64xf32>
     // CHECK: hopper.product_commit
     hopper.product_commit
     // CHECK: hopper.accumulator %{{.*}} : tensor<64x128xf32> -> !hopper.flight<64x128xf32>

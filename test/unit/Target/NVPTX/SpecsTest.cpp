@@ -56,9 +56,14 @@ public:
       OwningOpRef<ModuleOp> scheduled = module->clone();
       run(*scheduled, Phase::Schedule, Phase::Plan, target);
       // The name has a hash of the content.
-      for (auto program : scheduled->getOps<tile::ProgramOp>())
-        if (seen.insert(program.getSymName()).second)
-          all->push_back(program.clone());
+      for (auto program : scheduled->getOps<tile::ProgramOp>()) {
+        if (!seen.insert(program.getSymName()).second)
+          continue;
+        all->push_back(program.clone());
+        for (auto record : scheduled->getOps<tile::ScheduleOp>())
+          if (record.getProgram() == program.getSymName())
+            all->push_back(record.clone());
+      }
     }
     return all;
   }

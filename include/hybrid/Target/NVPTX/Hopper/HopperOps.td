@@ -295,16 +295,21 @@ def Hopper_ClearRowsOp : Hopper_Op<"clear_rows"> {
 }
 
 def Hopper_SubmatrixOp : Hopper_Op<"submatrix", [Pure]> {
-  let summary = "rows of a buffer as the operand of a product";
+  let summary = "a part of a buffer as the operand of a product";
   let description = [{
-    Rows start at `row`, a multiple of 8, and take all columns.
+    Rows start at `row`, a multiple of 8. Columns start at `column`, a multiple of
+    64, where whole panels begin; without it the part has all columns.
 
     Example, from `test/Target/NVPTX/hopper/ops.mlir`:
     `%left = hopper.submatrix %ring[%slot] row %r : !hopper.buffer<4x128x64xbf16> -> !hopper.matrix<64x64x128xbf16>`
   }];
-  let arguments = (ins Hopper_BufferType:$buffer, I32:$copy, I32:$row);
+  let arguments = (ins Hopper_BufferType:$buffer, I32:$copy, I32:$row,
+                       Optional<I32>:$column);
   let results = (outs Hopper_MatrixType:$matrix);
-  let assemblyFormat = "$buffer `[` $copy `]` `row` $row attr-dict `:` qualified(type($buffer)) `->` qualified(type($matrix))";
+  let assemblyFormat = [{
+    $buffer `[` $copy `]` `row` $row (`column` $column^)? attr-dict
+    `:` qualified(type($buffer)) `->` qualified(type($matrix))
+  }];
   let hasVerifier = 1;
 }
 
@@ -328,8 +333,9 @@ def Hopper_ProductOp : Hopper_Op<"product"> {
   let description = [{
         result[m, n] = acc[m, n] + Σ_k a[m, k] · b[k, n]
 
-    m has 64 values. `transpose_b` reads b as [n, k]; b is in shared memory, a there
-    or in registers. Without an accumulator the sum starts at 0. Operands are bf16
+    m has 64 values. `transpose_a` reads a as [k, m], `transpose_b` b as [n, k]; b
+    is in shared memory, a there or in registers, from where it cannot be read
+    transposed. Without an accumulator the sum starts at 0. Operands are bf16
     or f16, sums are f32 and rounded toward zero inside of the tensor core. One
     instruction (`wgmma.mma_async`) per 16 of k.
 
@@ -344,6 +350,7 @@ def Hopper_ProductOp : Hopper_Op<"product"> {
     AnyTypeOf<[Hopper_MatrixType, Hopper_Tile]>:$a,
     Hopper_MatrixType:$b,
     Optional<AnyTypeOf<[Hopper_FlightType, Hopper_Tile]>>:$acc,
+    UnitAttr:$transpose_a,
     UnitAttr:$transpose_b
   );
   let results = (outs Hopper_FlightType:$result);

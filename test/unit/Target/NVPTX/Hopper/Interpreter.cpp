@@ -137,6 +137,8 @@ bool Interpreter::runShared(Operation *op) {
     datum.address = block.addresses[part.getBuffer()] +
                     datum.copy * type.getCopyBytes() +
                     integer(part.getRow()) * 128;
+    if (part.getColumn())
+      datum.address += integer(part.getColumn()) / 64 * type.getRows() * 128;
     agent.values[part.getMatrix()] = datum;
     return true;
   }
@@ -331,7 +333,7 @@ void Interpreter::runElementwise(Operation *op) {
   set(result, datum);
 }
 
-void Interpreter::store(tile::StoreOp store) {
+template <typename Store> void Interpreter::store(Store store) {
   Datum tile = get(store.getTile());
   tile::HostView view = block.views[store.getView()];
   int64_t columns = tile.shape.size() > 1 ? tile.shape[1] : 1;
@@ -351,7 +353,9 @@ void Interpreter::store(tile::StoreOp store) {
         return block.fail(store, "a store outside of the view");
       offset += place * view.strides[dim];
     }
-    if (isInside)
+    if (isInside && isa<tile::AccumulateOp>(store))
+      view.memory[offset] = float(view.memory[offset] + (*tile.tile)[n]);
+    else if (isInside)
       view.memory[offset] = (*tile.tile)[n];
   }
 }
@@ -373,6 +377,8 @@ bool Interpreter::runTile(Operation *op) {
   }
   if (auto put = dyn_cast<tile::StoreOp>(op))
     return store(put), block.fault.empty();
+  if (auto sum = dyn_cast<tile::AccumulateOp>(op))
+    return store(sum), block.fault.empty();
   Value result = op->getResult(0);
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {

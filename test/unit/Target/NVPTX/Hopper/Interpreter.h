@@ -27,7 +27,7 @@ private:
   bool runIf(mlir::scf::IfOp branch);
   bool runTile(mlir::Operation *op);
   void runElementwise(mlir::Operation *op);
-  void store(tile::StoreOp store);
+  template <typename Store> void store(Store store);
   bool syncAt(mlir::Operation *op, int64_t number, int64_t threads, bool waits);
   /// A copy: a new value may move the others.
   Datum get(mlir::Value value) { return agent.values[value]; }

@@ -5,14 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Simulator.h"
-#include "ThreadBlock.h"
+#include "KernelsFixture.h"
 
-#include "../../../Tile/ProgramTest.h"
 #include "hybrid/Target/NVPTX/Compile.h"
-#include "hybrid/Target/NVPTX/Passes.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -23,10 +18,7 @@ using hybrid::tile::HostView;
 
 namespace {
 
-using Choice = sim::Policy::Choice;
-using Events = sim::Policy::Events;
-
-class HopperKernels : public tile::ProgramTest {
+class HopperKernels : public KernelsFixture {
 protected:
   /// A program of bench/programs with other sizes, and its kernel beside it.
   void load(StringRef file,
@@ -46,67 +38,6 @@ protected:
     programs = parseSourceString<ModuleOp>(source, &context);
     ASSERT_TRUE(programs) << reported;
     makeKernel();
-  }
-
-  void makeKernel() {
-    kernels = programs->clone();
-    PassManager passes(&context);
-    passes.addPass(createHybridHopperApplySchedules());
-    passes.addPass(createCanonicalizerPass());
-    passes.addPass(createCSEPass());
-    ASSERT_TRUE(succeeded(passes.run(*kernels))) << reported;
-  }
-
-  KernelOp kernel() { return *kernels->getOps<KernelOp>().begin(); }
-  tile::ProgramOp scheduled() {
-    return *programs->getOps<tile::ProgramOp>().begin();
-  }
-
-  /// Bf16 numbers in [-1, 1], the same for a seed; whole ones in [-3, 3] on
-  /// request.
-  static void fill(HostBuffer &buffer, unsigned seed, bool whole = false) {
-    std::mt19937 random(seed);
-    for (double &x : buffer.elements()) {
-      double number = double(random() % 2001) / 1000.0 - 1.0;
-      x = whole ? double(random() % 7) - 3.0 : std::round(number * 128) / 128;
-    }
-  }
-
-  /// Runs the kernel with one policy and compares the buffer `output` with the
-  /// interpreter's.
-  void compare(ArrayRef<HostBuffer *> buffers, ArrayRef<int64_t> symbols,
-               ArrayRef<unsigned> outputs, double tolerance) {
-    std::vector<HostBuffer> expected;
-    for (HostBuffer *buffer : buffers)
-      expected.push_back(*buffer);
-    std::vector<HostBuffer *> pointers;
-    for (HostBuffer &buffer : expected)
-      pointers.push_back(&buffer);
-    run(scheduled(), pointers, symbols);
-    const sim::Policy policies[] = {
-        {Choice::FirstRole, Events::Late, 1},
-        {Choice::FirstRole, Events::Early, 1},
-        {Choice::LastRole, Events::Late, 1},
-        {Choice::LastRole, Events::Early, 1},
-        {Choice::Random, Events::Random, 1},
-        {Choice::Random, Events::Random, 1000},
-        {Choice::Random, Events::Late, 2000},
-    };
-    for (const sim::Policy &policy : policies) {
-      std::vector<HostBuffer> own;
-      std::vector<HostView> views;
-      for (HostBuffer *buffer : buffers)
-        own.push_back(*buffer);
-      for (HostBuffer &buffer : own)
-        views.push_back(buffer.view());
-      ASSERT_EQ(sim::simulate(kernel(), views, symbols, policy), "");
-      for (unsigned output : outputs) {
-        EXPECT_TRUE(own[output].tailIsIntact());
-        for (auto [got, wanted] : llvm::zip_equal(own[output].elements(),
-                                                  expected[output].elements()))
-          ASSERT_NEAR(got, wanted, tolerance) << "output " << output;
-      }
-    }
   }
 
   void loadProduct(StringRef element = "bf16") {
@@ -191,7 +122,6 @@ protected:
   }
 
   std::string source;
-  OwningOpRef<ModuleOp> programs, kernels;
 };
 
 bool isInLoader(Operation *op) {

@@ -359,7 +359,8 @@ void ThreadBlock::startProduct(Agent &agent, ProductOp product) {
   OperandWalk leftWalk{};
   if (left.buffer)
     leftWalk = OperandWalk::of(
-        cast<MatrixType>(product.getA().getType()).getPanelRows(), false);
+        cast<MatrixType>(product.getA().getType()).getPanelRows(),
+        product.getTransposeA());
   Datum result;
   result.shape = SmallVector<int64_t, 2>(type.getShape());
   result.tile = std::make_shared<std::vector<double>>(

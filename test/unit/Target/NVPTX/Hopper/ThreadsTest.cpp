@@ -36,7 +36,8 @@ using Mask = std::vector<bool>;
 
 class Threads {
 public:
-  std::map<int64_t, uint16_t> memory; // what was stored, by address
+  std::map<int64_t, uint16_t> memory; // 16 bits that were stored, by address
+  std::map<int64_t, double> numbers;  // the same of f32
   std::map<int64_t, int64_t> parameters;
   int64_t block = 0;
   std::string unknown;
@@ -111,6 +112,10 @@ private:
           int64_t(at(insert.getValue(), t).number);
       return cell;
     }
+    if (auto field = dyn_cast<LLVM::ExtractValueOp>(op)) {
+      Cell cell = at(field.getContainer(), t);
+      return {double(cell.words[size_t(field.getPosition()[0])]), {}};
+    }
     if (isa<LLVM::AddressOfOp>(op))
       return {0, {}};
     StringRef name = op->getName().getStringRef();
@@ -121,8 +126,9 @@ private:
     if (name == "arith.trunci" && op->getResult(0).getType().isInteger(16))
       return {double(int64_t(number(0)) & 0xffff), {}};
     if (isa<LLVM::AddrSpaceCastOp, LLVM::PtrToIntOp, LLVM::BitcastOp>(op) ||
-        name == "arith.extui" || name == "arith.extsi" ||
-        name == "arith.trunci" || name == "arith.sitofp")
+        name == "arith.bitcast" || name == "arith.extui" ||
+        name == "arith.extsi" || name == "arith.trunci" ||
+        name == "arith.sitofp")
       return {number(0), {}};
     SmallVector<double> operands;
     for (unsigned n = 0; n < op->getNumOperands(); ++n)
@@ -166,6 +172,31 @@ private:
         memory[int64_t(operand(0))] = uint16_t(operand(2));
       return {};
     }
+    // The type of the elements is not in the text: four words are of 16 bits.
+    if (words.contains("@p st.global.v4.b32")) {
+      std::vector<int64_t> stored;
+      for (unsigned n = 0; n < 4; ++n)
+        stored.push_back(int64_t(operand(2 + n)));
+      if (operand(1) != 0)
+        put(int64_t(operand(0)), stored);
+      return {};
+    }
+    bool isPair = words.contains(".global.v2.b32");
+    if (words.contains("@p st.global") && (isPair || words.contains(".b32"))) {
+      EXPECT_EQ(int64_t(operand(0)) % (isPair ? 8 : 4), 0);
+      for (unsigned n = 0; operand(1) != 0 && n < (isPair ? 2 : 1); ++n)
+        numbers[int64_t(operand(0)) + 4 * n] = operand(2 + n);
+      return {};
+    }
+    if (words.contains("@p ld.global")) {
+      Cell cell;
+      for (unsigned n = 0; n < (isPair ? 2 : 1); ++n)
+        cell.words.push_back(
+            operand(1) == 0 ? 0
+                            : int64_t(numbers.at(int64_t(operand(0)) + 4 * n)));
+      cell.number = double(cell.words[0]);
+      return cell;
+    }
     if (!words.starts_with("fence"))
       unknown = words.str();
     return {};
@@ -185,12 +216,28 @@ private:
 
 class HopperThreads : public tile::ProgramTest {
 protected:
+  /// What is stored, the columns that are not past the limit, and how.
+  struct Form {
+    std::string element = "bf16";
+    int64_t columns = 64;
+    std::string op = "store";
+  };
   /// A kernel that stores, per tile of 64 rows, an expression of row %r and
   /// column %c of the tile.
   void store(StringRef expression, int64_t rows, int64_t base) {
+    store(expression, rows, base, Form());
+  }
+  void store(StringRef expression, int64_t rows, int64_t base,
+             const Form &form) {
     context.loadDialect<HopperDialect, LLVM::LLVMDialect, func::FuncDialect>();
-    std::string text = R"(
-hopper.kernel @k(%o: !tile.view<?x3x64xbf16>)
+    bool isHalf = form.element != "f32", isCut = form.columns < 64;
+    std::string value = isHalf
+                            ? "    %y = arith.truncf %f : tensor<64x64xf32> to "
+                              "tensor<64x64xbf16>\n"
+                            : "",
+                limit = isCut ? ", %end" : "";
+    std::string text = "!view = !tile.view<?x3x64x" + form.element + R"(>
+hopper.kernel @k(%o: !view)
     grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 64, 3)>
     traversal [1, 0] descending [1] group 2 {
   hopper.roles [1] [168] [false] {
@@ -199,15 +246,19 @@ hopper.kernel @k(%o: !tile.view<?x3x64xbf16>)
     %i = hopper.id 0
     %h = hopper.id 1
     %row = arith.muli %i, %c64 : index
-    %rows = tile.dim %o, 0 : !tile.view<?x3x64xbf16>
+    %end = arith.constant )" +
+                       std::to_string(form.columns) + R"( : index
+    %rows = tile.dim %o, 0 : !view
     %r = tile.iota dim 0 : tensor<64x64xi32>
     %c = tile.iota dim 1 : tensor<64x64xi32>
     %three = arith.constant dense<3> : tensor<64x64xi32>
     %many = arith.constant dense<64> : tensor<64x64xi32>
 )" + expression.str() + R"(
     %f = arith.sitofp %x : tensor<64x64xi32> to tensor<64x64xf32>
-    %y = arith.truncf %f : tensor<64x64xf32> to tensor<64x64xbf16>
-    tile.store %y, %o[%row, %h, %c0] dims [0, 2] limit(%rows) : tensor<64x64xbf16>, !tile.view<?x3x64xbf16>
+)" + value + "    tile." +
+                       form.op + (isHalf ? " %y" : " %f") +
+                       R"(, %o[%row, %h, %c0] dims [0, 2] limit(%rows)" +
+                       limit + ") : tensor<64x64x" + form.element + R"(>, !view
     hopper.yield
   }
 })";
@@ -250,6 +301,22 @@ hopper.kernel @k(%o: !tile.view<?x3x64xbf16>)
         }
   }
 
+  /// The same of f32, of the columns up to a limit.
+  void expectNumbers(int64_t rows, int64_t base, int64_t columns,
+                     llvm::function_ref<double(int64_t, int64_t)> wanted) {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t head = 0; head < 3; ++head)
+        for (int64_t column = 0; column < 64; ++column) {
+          auto found =
+              threads.numbers.find(base + 4 * (row * 192 + head * 64 + column));
+          ASSERT_EQ(found != threads.numbers.end(), column < columns)
+              << row << ", " << column;
+          if (column < columns)
+            ASSERT_EQ(found->second, wanted(row % 64, column))
+                << "row " << row << " column " << column;
+        }
+  }
+
   Threads threads;
 };
 
@@ -279,4 +346,46 @@ TEST_F(HopperThreads, NarrowStores) {
   store(kColumns, 100, (1 << 20) + 2);
   expect(100, (1 << 20) + 2,
          [](int64_t r, int64_t c) { return r % 4 * 64 + c; });
+}
+
+// A limit that cuts no piece of 16 bytes keeps wide stores.
+TEST_F(HopperThreads, WideStoresUpToAColumn) {
+  for (int64_t columns : {40, 41}) {
+    threads = Threads();
+    store(kColumns, 70, 1 << 20, {"bf16", columns, "store"});
+    EXPECT_EQ(int64_t(threads.memory.size()), 70 * 3 * columns);
+    for (auto [address, bits] : threads.memory) {
+      int64_t place = (address - (1 << 20)) / 2, column = place % 64;
+      ASSERT_LT(column, columns);
+      ASSERT_EQ(sim::decode(BFloat16Type::get(&context), bits),
+                double(place / 192 % 64 % 4 * 64 + column));
+    }
+  }
+}
+
+// f32 goes in the pairs that a thread holds, or one by one.
+TEST_F(HopperThreads, PairsOfNumbers) {
+  for (int64_t columns : {64, 50, 49})
+    for (int64_t base : {1 << 20, (1 << 20) + 4}) {
+      threads = Threads();
+      store(kColumns, 70, base, {"f32", columns, "store"});
+      expectNumbers(70, base, columns, [](int64_t r, int64_t c) {
+        return double(r % 4 * 64 + c);
+      });
+    }
+}
+
+TEST_F(HopperThreads, SumsAreAddedToWhatIsThere) {
+  for (int64_t columns : {64, 50, 49}) {
+    threads = Threads();
+    for (int64_t row = 0; row < 70; ++row)
+      for (int64_t head = 0; head < 3; ++head)
+        for (int64_t column = 0; column < columns; ++column)
+          threads.numbers[(1 << 20) + 4 * (row * 192 + head * 64 + column)] =
+              1000;
+    store(kColumns, 70, 1 << 20, {"f32", columns, "accumulate"});
+    expectNumbers(70, 1 << 20, columns, [](int64_t r, int64_t c) {
+      return double(1000 + r % 4 * 64 + c);
+    });
+  }
 }

@@ -1,0 +1,229 @@
+//===- Stores.cpp - tiles from registers to memory ------------------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Three ways: 16-bit tiles in pieces of 16 bytes after an exchange between
+// lanes, f32 tiles in the pairs that a thread holds, and element by element
+// what has no such places.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+
+#include "../KernelLowering.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::hopper;
+using namespace hybrid::nvptx;
+
+/// A store or a sum, and where its tile begins.
+struct KernelEmitter::Stored {
+  Value tile, view;
+  ValueRange indices, limits;
+  ArrayRef<int64_t> dims;
+  bool adds;
+
+  /// Bytes from row to row as i64, rows that are left as i32, at most those of
+  /// a warpgroup, and columns as i64; null where none is missing.
+  Value address, stride, rowsLeft, columnsLeft;
+
+  RankedTensorType type() const {
+    return cast<RankedTensorType>(tile.getType());
+  }
+};
+
+template <typename Store>
+KernelEmitter::Stored KernelEmitter::storedBy(Store store) {
+  Stored s;
+  s.tile = store.getTile();
+  s.view = store.getView();
+  s.indices = store.getIndices();
+  s.limits = store.getLimits();
+  s.dims = store.getDims();
+  s.adds = isa<tile::AccumulateOp>(store);
+  s.address = viewAddress(s.view, s.indices);
+  s.stride = b.mul(views[s.view].strides[s.dims[0]],
+                   b.i64(storedBytes(s.type().getElementType())));
+  auto left = [&](unsigned dim) -> Value {
+    return arith::SubIOp::create(
+        b, b.fromIndex(mapping.lookupOrDefault(s.limits[dim])),
+        b.fromIndex(mapping.lookupOrDefault(s.indices[s.dims[dim]])));
+  };
+  s.rowsLeft = b.i32(kRows);
+  if (!s.limits.empty()) {
+    Value rows = arith::MinSIOp::create(b, left(0), b.i64(kRows));
+    rows = arith::MaxSIOp::create(b, rows, b.i64(0));
+    s.rowsLeft = arith::TruncIOp::create(b, b.getI32Type(), rows);
+  }
+  if (s.limits.size() > 1)
+    s.columnsLeft = left(1);
+  return s;
+}
+
+/// `row` and `column` are this thread's, i32.
+Value KernelEmitter::isInside(const Stored &s, Value row, Value column) {
+  Value inside = b.less(row, s.rowsLeft);
+  if (!s.columnsLeft)
+    return inside;
+  return b.both(inside, b.less(b.widen(column), s.columnsLeft));
+}
+
+/// Whether pieces of so many bytes begin at multiples of them in every row, and
+/// no limit cuts one.
+Value KernelEmitter::isAligned(const Stored &s, int64_t bytes) {
+  Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), s.address);
+  bits = arith::OrIOp::create(b, bits, s.stride);
+  if (s.columnsLeft)
+    bits = arith::OrIOp::create(
+        b, bits,
+        b.mul(s.columnsLeft, b.i64(storedBytes(s.type().getElementType()))));
+  bits = arith::AndIOp::create(b, bits, b.i64(bytes - 1));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, b.i64(0));
+}
+
+/// Stores neighbours, or adds them to what is there.
+void KernelEmitter::put(const Stored &s, Value inside, ValueRange elements,
+                        Value at) {
+  if (!s.adds)
+    return b.storeIf(inside, elements, at);
+  Values there = b.loadIf(inside, s.type().getElementType(),
+                          int64_t(elements.size()), at, /*invariant=*/false);
+  for (auto [sum, element] : llvm::zip_equal(there, elements))
+    sum = arith::AddFOp::create(b, sum, element);
+  b.storeIf(inside, there, at);
+}
+
+/// Of four words per lane, word w of lane t goes to word t of lane w of the
+/// four lanes that share a row: two rounds in which half of the words are
+/// exchanged.
+KernelEmitter::Values KernelEmitter::swapInQuads(ValueRange words) {
+  Values held(words);
+  for (int64_t bit : {1, 2}) {
+    Value mine = arith::AndIOp::create(b, b.lane(), b.i32(bit));
+    Value isHigh =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, mine, b.i32(0));
+    for (int64_t low = 0; low < 4; ++low) {
+      if (low & bit)
+        continue;
+      int64_t high = low | bit;
+      Value sent = b.select(isHigh, held[low], held[high]);
+      Value got = b.shuffleXor(sent, bit);
+      Value newLow = b.select(isHigh, got, held[low]);
+      held[high] = b.select(isHigh, held[high], got);
+      held[low] = newLow;
+    }
+  }
+  return held;
+}
+
+/// 16 bytes per lane: a lane gets eight neighbouring columns of a row.
+void KernelEmitter::storeRows(const Stored &s) {
+  Values &words = tiles[s.tile];
+  constexpr int64_t kTiles = 4, kTileColumns = 8;
+  Value lane4 = arith::AndIOp::create(b, b.lane(), b.i32(3));
+  Value column = b.mul(lane4, b.i32(kTileColumns));
+  for (int64_t half : {0, 1}) {
+    Value row = b.add(threadRow, b.i32(8 * half));
+    Value at = b.address(s.address, b.add(b.mul(b.widen(row), s.stride),
+                                          b.widen(b.mul(column, b.i32(2)))));
+    SmallVector<Values> groups;
+    // Every lane takes part in the exchange, whether its row is stored or not.
+    for (int64_t first = 0; first < s.type().getDimSize(1) / kTileColumns;
+         first += kTiles) {
+      Values four;
+      for (int64_t n = 0; n < kTiles; ++n)
+        four.push_back(words[2 * (first + n) + half]);
+      groups.push_back(swapInQuads(four));
+    }
+    auto branch = scf::IfOp::create(b, b.less(row, s.rowsLeft),
+                                    /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    for (auto [n, group] : llvm::enumerate(groups)) {
+      int64_t first = int64_t(n) * kTiles * kTileColumns;
+      if (s.columnsLeft)
+        b.storeIf(isInside(s, row, b.add(column, b.i32(first))), group,
+                  b.address(at, 2 * first));
+      else
+        b.store(group, b.address(at, 2 * first));
+    }
+  }
+}
+
+/// Registers 2n and 2n + 1 are neighbours in a row.
+void KernelEmitter::storePairs(const Stored &s) {
+  Layout layout = fragmentLayout(s.type().getShape());
+  int64_t bytes = storedBytes(s.type().getElementType());
+  const Values &elements = tiles[s.tile];
+  for (int64_t reg = 0; reg < layout.numRegisters(); reg += 2) {
+    Coordinates offset = layout.registerOffset(reg);
+    Value row = b.add(threadRow, b.i32(offset[0])),
+          column = b.add(threadColumn, b.i32(offset[1]));
+    Value at =
+        b.address(s.address, b.add(b.mul(b.widen(row), s.stride),
+                                   b.mul(b.widen(column), b.i64(bytes))));
+    put(s, isInside(s, row, column), {elements[reg], elements[reg + 1]}, at);
+  }
+}
+
+void KernelEmitter::storeElements(const Stored &s) {
+  RankedTensorType type = s.type();
+  Layout layout = fragmentLayout(type.getShape());
+  int64_t bytes = storedBytes(type.getElementType());
+  bool isColumn = type.getNumElements() == type.getDimSize(0);
+  for (int64_t reg = 0; reg < layout.numRegisters(); ++reg) {
+    Coordinates offset = layout.registerOffset(reg);
+    Value row = b.add(threadRow, b.i32(offset[0]));
+    Value column = isColumn ? b.i32(0) : b.add(threadColumn, b.i32(offset[1]));
+    Value inside = isInside(s, row, column);
+    if (isColumn) {
+      // Four lanes hold the same.
+      Value lane4 = arith::AndIOp::create(b, b.lane(), b.i32(3));
+      inside = b.both(inside, arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                                    lane4, b.i32(0)));
+    }
+    Value element;
+    if (isHalf(type)) {
+      Value word = tiles[s.tile][reg / 2];
+      if (reg % 2)
+        word = arith::ShRUIOp::create(b, word, b.i32(16));
+      element = b.bitcast(
+          arith::TruncIOp::create(b, b.getI16Type(), word).getResult(),
+          type.getElementType());
+    } else {
+      element = tiles[s.tile][reg];
+    }
+    Value at =
+        b.address(s.address, b.add(b.mul(b.widen(row), s.stride),
+                                   b.mul(b.widen(column), b.i64(bytes))));
+    put(s, inside, element, at);
+  }
+}
+
+LogicalResult KernelEmitter::emitStore(Operation *op) {
+  auto sum = dyn_cast<tile::AccumulateOp>(op);
+  if (sum && (sum.getFirst() || isHalf(sum.getTile().getType())))
+    return op->emitError("adds in turns, or to 16-bit numbers; leave the "
+                         "program to the generic path");
+  Stored s = sum ? storedBy(sum) : storedBy(cast<tile::StoreOp>(op));
+  RankedTensorType type = s.type();
+  constexpr int64_t kWide = 32, kPairBytes = 8;
+  bool isMatrix = type.getRank() == 2 && type.getDimSize(1) > 1;
+  bool inRows = isMatrix && isHalf(type) && type.getDimSize(1) % kWide == 0,
+       inPairs = isMatrix && !isHalf(type) &&
+                 storedBytes(type.getElementType()) * 2 == kPairBytes;
+  if (!inRows && !inPairs)
+    return storeElements(s), success();
+  Value isWhole = isAligned(s, inRows ? 16 : kPairBytes);
+  auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  inRows ? storeRows(s) : storePairs(s);
+  b.setInsertionPointToStart(branch.elseBlock());
+  storeElements(s);
+  return success();
+}
