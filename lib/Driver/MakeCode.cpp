@@ -159,6 +159,7 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
        llvm::zip_equal(made.plan.kernels, compiled->kernels)) {
     kernel.scratch = code.sharedBytes;
     kernel.threads = code.threads;
+    kernel.overlaps = code.overlaps;
     for (const nvptx::TensorMap &map : code.maps)
       kernel.maps.push_back({map.view, map.type, map.box});
   }

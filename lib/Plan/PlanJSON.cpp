@@ -140,6 +140,8 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
   } else {
     object["shared"] = kernel.scratch;
     object["threads"] = kernel.threads;
+    if (kernel.overlaps)
+      object["overlaps"] = true;
   }
   if (!kernel.maps.empty()) {
     json::Array maps;

@@ -7,6 +7,7 @@
 
 #include "hybrid/Schedule/Passes.h"
 
+#include "Overlap.h"
 #include "Scheduler.h"
 #include "Views.h"
 #include "hybrid/Tile/TileDialect.h"
@@ -95,6 +96,8 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
       return signalPassFailure();
     if (failed(addParameterCopy(scheduler, getOperation())))
       return signalPassFailure();
+    if (traits->overlaps)
+      numOverlapping += markOverlap(getOperation());
     numDispatches += scheduler.numDispatches;
     numAlternatives += scheduler.numAlternatives;
     numAccumulated += scheduler.numAccumulated;

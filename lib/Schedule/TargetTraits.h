@@ -53,6 +53,10 @@ struct TargetTraits {
   /// Segments of at most this many tokens are decoding steps.
   int64_t stepTokens;
 
+  /// Whether a launch of a decoding step may begin before the one in front of
+  /// it has ended.
+  bool overlaps;
+
   int64_t queryTile, keyTile;
   /// Elements of the widest tile of keys forward: key tiles are shorter where
   /// heads are wider.

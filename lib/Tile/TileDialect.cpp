@@ -41,6 +41,14 @@ void TileDialect::initialize() {
       >();
 }
 
+/// Whether all `numbers` are views of the program that it does not write.
+static bool isReadOnly(ProgramOp program, ArrayRef<int64_t> numbers) {
+  int64_t count = program.getViews().size();
+  return llvm::all_of(numbers, [&](int64_t n) {
+    return n >= 0 && n < count && !program.writes(program.getViews()[n]);
+  });
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
   if (attr.getName() == kCautionAttr) {
@@ -48,6 +56,16 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
       return success();
     return op->emitOpError("'")
            << kCautionAttr << "' is a string on a tile.program, got "
+           << attr.getValue() << " on '" << op->getName() << "'";
+  }
+  if (attr.getName() == kOverlapAttr) {
+    auto program = dyn_cast<ProgramOp>(op);
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (program && numbers && isReadOnly(program, numbers.asArrayRef()))
+      return success();
+    return op->emitOpError("'")
+           << kOverlapAttr
+           << "' is an array<i64> of views that a tile.program only reads, got "
            << attr.getValue() << " on '" << op->getName() << "'";
   }
   if (attr.getName() != kNameAttr)

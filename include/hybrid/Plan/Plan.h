@@ -118,6 +118,8 @@ struct PlanKernel {
   uint64_t scratch = 0;
   /// Of a block; 0 where a task is one thread's.
   uint64_t threads = 0;
+  /// On a GPU: whether it may begin before the launch in front of it has ended.
+  bool overlaps = false;
   std::vector<PlanTensorMap> maps;
   llvm::SmallVector<mlir::AffineExpr, 4> grid;
   llvm::SmallVector<bool, 4> parallel;

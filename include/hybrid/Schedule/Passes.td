@@ -58,6 +58,8 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     Statistic<"numCopies", "copies", "Copies inserted where no view exists">,
     Statistic<"numAccumulated", "accumulated",
               "Products that add to a gradient in place">,
+    Statistic<"numOverlapping", "overlapping",
+              "Programs that may begin before the launch in front of them ends">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",

@@ -34,6 +34,10 @@ def Tile_Dialect : Dialect {
     /// On a program: when it makes what is not a number from numbers, in words
     /// for the person whose model does that.
     static constexpr ::llvm::StringLiteral kCautionAttr = "tile.caution";
+    /// On a program whose launch may begin before the launch in front of it has
+    /// ended: the numbers of the views that no launch writes meanwhile. All
+    /// others wait for that end.
+    static constexpr ::llvm::StringLiteral kOverlapAttr = "tile.overlap";
   }];
 }
 

@@ -21,6 +21,8 @@ struct Chip {
   llvm::StringLiteral name;
   int64_t oldestPtx;
   int64_t sharedBytes;
+  /// Whether a kernel can wait for the one in front of it by itself.
+  bool overlaps;
 };
 
 /// The chip of that name; an error at `op` that lists all of them.

@@ -164,7 +164,8 @@ static llvm::Error compileProgram(ProgramContext &context, StringRef bytecode,
       };
       code.kernels.push_back({kernel.getSymName().str(),
                               number(kSharedBytesAttr), number(kThreadsAttr),
-                              readMaps(kernel)});
+                              readMaps(kernel),
+                              kernel->hasAttr(kOverlapsAttr)});
     });
     return generate(module, chip, **machine, code);
   });

@@ -68,7 +68,7 @@ KernelLowering::Access KernelLowering::access(Value view, ValueRange indices,
   Access result;
   result.layout = layout;
   result.element = memory.element;
-  result.invariant = !memory.isWritten;
+  result.invariant = memory.isConstant;
   result.isAligned = memory.isAligned;
   result.base = threadBase(layout);
   result.owns = b.isFirstCopy(layout);

@@ -152,6 +152,22 @@ Value GpuBuilder::isFirstCopy(const Layout &layout) {
 // Exchange
 //===----------------------------------------------------------------------===//
 
+/// The instruction has no operands; no access to memory is moved past it.
+static void control(GpuBuilder &b, StringRef text) {
+  LLVM::InlineAsmOp::create(b, TypeRange(), ValueRange(), text, "~{memory}",
+                            /*has_side_effects=*/true, /*is_align_stack=*/false,
+                            LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                            ArrayAttr());
+}
+
+void GpuBuilder::waitForPredecessor() {
+  control(*this, "griddepcontrol.wait;");
+}
+
+void GpuBuilder::releaseSuccessor() {
+  control(*this, "griddepcontrol.launch_dependents;");
+}
+
 void GpuBuilder::barrier() {
   intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", Type(), i32(0));
 }

@@ -73,6 +73,12 @@ public:
   /// same place do no harm.
   mlir::Value isFirstWarp(const Layout &layout);
 
+  // The kernels in front and behind, of which parts may run beside this one.
+  /// Until the kernel in front has ended and all it wrote is seen.
+  void waitForPredecessor();
+  /// The kernel behind may begin once all blocks have passed this.
+  void releaseSuccessor();
+
   // Exchange.
   void barrier();
   /// The value of the lane whose number differs in the bits of `mask`.

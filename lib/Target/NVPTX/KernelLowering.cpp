@@ -28,7 +28,10 @@ constexpr int64_t kGridBytes = 32;
 KernelLowering::KernelLowering(tile::ProgramOp program,
                                const KernelBudget &budget)
     : program(program), budget(budget), plan(program), builder(program),
-      b(program.getLoc(), builder), shared(b) {}
+      b(program.getLoc(), builder), shared(b),
+      isOverlapping(budget.overlap &&
+                    program->hasAttr(tile::TileDialect::kOverlapAttr)),
+      mustWait(isOverlapping) {}
 
 FailureOr<func::FuncOp> KernelLowering::run() {
   MLIRContext *context = b.getContext();
@@ -55,8 +58,14 @@ FailureOr<func::FuncOp> KernelLowering::run() {
   entryEnd = b.zero(b.getI32Type()).getDefiningOp();
   shared.begin(base, entryEnd);
   readViews(arguments);
+  // The next kernel may begin as soon as all blocks of this one have: it takes
+  // what they leave of the processors.
+  if (isOverlapping)
+    b.releaseSuccessor();
   if (failed(lowerGrid(b.address(arguments, gridOffset))))
     return failure();
+  // A kernel that has not waited would end before the one in front of it.
+  waitForPredecessor();
   func::ReturnOp::create(b);
   usedShared = shared.place();
   if (usedShared > 0)
@@ -67,6 +76,10 @@ FailureOr<func::FuncOp> KernelLowering::run() {
 void KernelLowering::readViews(Value arguments) {
   Type generic = LLVM::LLVMPointerType::get(b.getContext());
   Type global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
+  ArrayRef<int64_t> constant;
+  if (auto attr = program->getAttrOfType<DenseI64ArrayAttr>(
+          tile::TileDialect::kOverlapAttr))
+    constant = attr.asArrayRef();
   for (auto [number, argument] : llvm::enumerate(program.getViews())) {
     auto type = cast<tile::ViewType>(argument.getType());
     int64_t start = int64_t(number) * kViewBytes;
@@ -78,6 +91,10 @@ void KernelLowering::readViews(Value arguments) {
     view.element = type.getElementType();
     view.base = LLVM::AddrSpaceCastOp::create(b, global, field(generic, start));
     view.isWritten = program.writes(argument);
+    // Before an early kernel has waited, others may still write the rest.
+    view.isConstant = isOverlapping
+                          ? llvm::is_contained(constant, int64_t(number))
+                          : !view.isWritten;
     llvm::append_range(view.known, type.getStrides());
     // A contiguous buffer begins at a multiple of 256 bytes; what is a part of
     // another is looked at.
@@ -141,6 +158,7 @@ LogicalResult KernelLowering::lowerOrdered(unsigned dim, Value grid) {
     return lowerOrdered(dim + 1, grid);
   Value size =
       LLVM::LoadOp::create(b, b.getI64Type(), b.address(grid, 8 * dim), 8);
+  waitForPredecessor();
   auto loop = scf::ForOp::create(b, b.toIndex(b.i64(0)), b.toIndex(size),
                                  b.toIndex(b.i64(1)));
   OpBuilder::InsertionGuard guard(b);
@@ -154,10 +172,37 @@ LogicalResult KernelLowering::lowerOrdered(unsigned dim, Value grid) {
   return success();
 }
 
+void KernelLowering::waitForPredecessor() {
+  if (mustWait)
+    b.waitForPredecessor();
+  mustWait = false;
+}
+
+/// Whether `op`, or one inside of it, accesses memory that the kernel in front
+/// may write or read.
+bool KernelLowering::readsPredecessor(Operation *op) {
+  return op
+      ->walk([&](Operation *inner) {
+        if (isa<tile::DimOp>(inner))
+          return WalkResult::advance();
+        for (Value operand : inner->getOperands())
+          if (isa<tile::ViewType>(operand.getType()) &&
+              !views[operand].isConstant)
+            return WalkResult::interrupt();
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Waiting comes in front of the first op of the program that needs it, so it
+/// is outside of branches and loops, and all threads pass it.
 LogicalResult KernelLowering::lowerBlock(Block &block) {
-  for (Operation &op : block.without_terminator())
+  for (Operation &op : block.without_terminator()) {
+    if (mustWait && readsPredecessor(&op))
+      waitForPredecessor();
     if (failed(lower(&op)))
       return failure();
+  }
   return success();
 }
 
@@ -180,7 +225,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
         const View &view = views[load.getView()];
         Value address = scalarAddress(load.getView(), load.getIndices());
         mapping.map(load.getValue(),
-                    b.load(view.element, 1, address, !view.isWritten)[0]);
+                    b.load(view.element, 1, address, view.isConstant)[0]);
         return success();
       })
       .Case<tile::StoreScalarOp>([&](tile::StoreScalarOp store) {

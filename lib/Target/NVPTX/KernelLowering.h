@@ -31,6 +31,8 @@ struct KernelBudget {
   int64_t sharedBytes;
   /// Copies of an operand that a loop may keep in flight; 1: none ahead.
   int64_t stages;
+  /// Whether the chip has kernels that begin before the one in front has ended.
+  bool overlap;
 };
 
 class KernelLowering {
@@ -43,6 +45,8 @@ public:
   mlir::FailureOr<mlir::func::FuncOp> run();
   int64_t numThreads() const { return plan.numWarps() * kLanes; }
   int64_t sharedBytes() const { return usedShared; }
+  /// Whether the kernel waits for the one in front of it by itself.
+  bool overlaps() const { return isOverlapping; }
 
 private:
   /// One argument of the program, read from its `hyb_view`.
@@ -53,6 +57,8 @@ private:
     llvm::SmallVector<int64_t, 4> known;
     mlir::Type element;
     bool isWritten;
+    /// Whether nothing writes it while the kernel is there.
+    bool isConstant;
     /// Whether 16-byte accesses are possible; null where the type says so.
     mlir::Value isAligned;
   };
@@ -89,6 +95,8 @@ private:
   mlir::LogicalResult lowerGrid(mlir::Value grid);
   mlir::LogicalResult lowerOrdered(unsigned dim, mlir::Value grid);
   void readViews(mlir::Value arguments);
+  void waitForPredecessor();
+  bool readsPredecessor(mlir::Operation *op);
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
@@ -225,6 +233,8 @@ private:
   GpuBuilder b;
   SharedMemory shared;
   int64_t usedShared = 0, overshoot = 0;
+  /// Begins early, and has not waited yet.
+  bool isOverlapping = false, mustWait = false;
   mlir::Operation *entryEnd = nullptr;
   llvm::DenseMap<mlir::Value, View> views;
   llvm::SmallVector<mlir::Value, 4> ids;

@@ -31,7 +31,7 @@ static LogicalResult lowerProgram(tile::ProgramOp program, const Chip &chip) {
   });
   for (int64_t stages = kMostStages;; --stages) {
     Operation *before = program->getPrevNode();
-    KernelLowering lowering(program, {chip.sharedBytes, stages});
+    KernelLowering lowering(program, {chip.sharedBytes, stages, chip.overlaps});
     FailureOr<func::FuncOp> kernel = lowering.run();
     if (failed(kernel))
       return failure();
@@ -41,6 +41,8 @@ static LogicalResult lowerProgram(tile::ProgramOp program, const Chip &chip) {
       (*kernel)->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
       (*kernel)->setAttr(kThreadsAttr,
                          builder.getI64IntegerAttr(lowering.numThreads()));
+      if (lowering.overlaps())
+        (*kernel)->setAttr(kOverlapsAttr, builder.getUnitAttr());
       program.erase();
       return success();
     }

@@ -15,6 +15,8 @@ namespace hybrid::nvptx {
 /// On each function made from a program.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "hybrid.shared_bytes",
                                      kThreadsAttr = "hybrid.threads";
+/// A unit attribute on each that waits for the kernel in front of it by itself.
+inline constexpr llvm::StringLiteral kOverlapsAttr = "hybrid.overlaps";
 /// On each function made from a hopper kernel: an array with the argument
 /// number
 /// (`view`), the element `type` and the `box` of each tensor map.

@@ -327,8 +327,9 @@ ProgramOp hybrid::tile::buildRowProduct(OpBuilder &builder, Location loc,
           limitsB.push_back(columnEnd);
         if (k.isRagged())
           limitsB.push_back(b.idx(s.depth));
-        Value left = b.load(b.view(0), {row, at}, {0, 1}, {1, k.tile}, limitsA);
+        // The matrix first: it may be there before the row is.
         Value right = b.load(b.view(1), {column, at}, {0, 1}, tile, limitsB);
+        Value left = b.load(b.view(0), {row, at}, {0, 1}, {1, k.tile}, limitsA);
         return KernelBuilder::Values{
             b.add(carried.front(), b.mul(right, b.broadcast(left, tile)))};
       })[0];

@@ -70,6 +70,9 @@ struct PlanKernel {
   int64_t scratchBytes = 0;
   /// On an accelerator: shared memory and threads of a task.
   int64_t sharedBytes = 0, threads = 0;
+  /// On an accelerator: whether it may begin before the launch in front of it
+  /// has ended.
+  bool overlaps = false;
   /// Its parameters after the views and the grid.
   std::vector<PlanTensorMap> maps;
   std::vector<Expression> grid;

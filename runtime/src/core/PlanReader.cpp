@@ -94,6 +94,19 @@ Status readTensorMaps(const Json &value, const std::string &where,
   return Status();
 }
 
+/// A truth value that need not be there.
+Status readFlag(const Json &value, const char *key, const std::string &where,
+                bool &flag) {
+  if (!value.contains(key))
+    return Status();
+  const Json &given = value[key];
+  if (!given.is_boolean())
+    return failure(HYB_INVALID_FILE, "%s: '%s' is %s, expected a truth value",
+                   where.c_str(), key, given.type_name());
+  flag = given.get<bool>();
+  return Status();
+}
+
 Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   PlanKernel kernel;
   HYB_ASSIGN(kernel.symbol, jsonText(value, "symbol", where));
@@ -104,6 +117,7 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
   if (value.contains("threads")) {
     HYB_ASSIGN(kernel.threads, jsonInteger(value, "threads", where));
     HYB_ASSIGN(kernel.sharedBytes, jsonInteger(value, "shared", where));
+    HYB_TRY(readFlag(value, "overlaps", where, kernel.overlaps));
   } else {
     HYB_ASSIGN(kernel.scratchBytes, jsonInteger(value, "scratch", where));
   }

@@ -227,6 +227,7 @@ Result<CudaKernel> CudaProgram::loadKernel(const PlanKernel &kernel) const {
   result.sharedBytes = static_cast<unsigned>(kernel.sharedBytes);
   result.threads = static_cast<unsigned>(kernel.threads);
   result.maps = kernel.maps;
+  result.overlaps = kernel.overlaps;
   return result;
 }
 

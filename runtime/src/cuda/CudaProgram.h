@@ -22,6 +22,8 @@ struct CudaKernel {
   std::string name;
   unsigned sharedBytes = 0, threads = 0;
   int registers = 0, maxThreads = 0;
+  /// Waits for the kernel in front of it by itself.
+  bool overlaps = false;
   std::vector<PlanTensorMap> maps;
 };
 

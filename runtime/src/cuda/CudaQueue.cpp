@@ -270,36 +270,58 @@ Status CudaQueue::readTimes(LaunchTimes &times, size_t launches) {
   return Status();
 }
 
-Status CudaQueue::buildGraph(const PlanInstance &instance,
-                             PreparedList &list) const {
+/// Puts a launch behind the node `last`, which it becomes.
+Status CudaQueue::addNode(const PlanInstance &instance, PreparedList &list,
+                          size_t index, Graph graph, bool early,
+                          GraphNode *last) const {
+  const Driver &driver = context->driver();
+  const Launch &launch = instance.launches()[index];
+  const CudaKernel &kernel = kernelOf(launch);
+  KernelNode wanted = {};
+  wanted.function = kernel.function;
+  wanted.gridX = static_cast<unsigned>(launch.tasks);
+  wanted.blockX = kernel.threads;
+  wanted.gridY = wanted.gridZ = wanted.blockY = wanted.blockZ = 1;
+  wanted.sharedBytes = kernel.sharedBytes;
+  wanted.parameters = list.parameters(index);
+  GraphNode node = nullptr;
+  bool whole = *last && !(early && kernel.overlaps);
+  int code = driver.graphAddKernel(&node, graph, last, whole ? 1 : 0, &wanted);
+  if (code == kSuccess && *last && !whole) {
+    GraphEdge edge = {kPortProgrammatic, 0, kEdgeProgrammatic, {}};
+    code = driver.graphAddEdges(graph, last, &node, &edge, 1);
+  }
+  *last = node;
+  if (code == kSuccess)
+    return Status();
+  return context->check(code,
+                        "put " + describe(instance, index) + " into a graph");
+}
+
+Status CudaQueue::tryGraph(const PlanInstance &instance, PreparedList &list,
+                           bool early) const {
   const Driver &driver = context->driver();
   Graph graph = nullptr;
   HYB_TRY(context->check(driver.graphCreate(&graph, 0), "make a graph"));
   GraphNode last = nullptr;
   Status status;
-  for (size_t i = 0; i < instance.launches().size() && status.ok(); ++i) {
-    const Launch &launch = instance.launches()[i];
-    const CudaKernel &kernel = kernelOf(launch);
-    KernelNode wanted = {};
-    wanted.function = kernel.function;
-    wanted.gridX = static_cast<unsigned>(launch.tasks);
-    wanted.blockX = kernel.threads;
-    wanted.gridY = wanted.gridZ = wanted.blockY = wanted.blockZ = 1;
-    wanted.sharedBytes = kernel.sharedBytes;
-    wanted.parameters = list.parameters(i);
-    GraphNode node = nullptr;
-    int code =
-        driver.graphAddKernel(&node, graph, &last, last ? 1 : 0, &wanted);
-    if (code != kSuccess)
-      status = context->check(code,
-                              "put " + describe(instance, i) + " into a graph");
-    last = node;
-  }
+  for (size_t i = 0; i < instance.launches().size() && status.ok(); ++i)
+    status = addNode(instance, list, i, graph, early, &last);
   if (status.ok())
     status = context->check(driver.graphInstantiate(&list.graph, graph, 0),
                             "prepare the graph of " + instance.entry().name);
   driver.graphDestroy(graph);
   return status;
+}
+
+Status CudaQueue::buildGraph(const PlanInstance &instance,
+                             PreparedList &list) const {
+  // A driver may know such edges and not have them for every GPU.
+  if (context->driver().graphAddEdges &&
+      tryGraph(instance, list, /*early=*/true).ok())
+    return Status();
+  list.graph = nullptr;
+  return tryGraph(instance, list, /*early=*/false);
 }
 
 Status CudaQueue::run(PlanInstance &instance, LaunchTimes *times) {

@@ -22,7 +22,8 @@ namespace hyb::rt::cuda {
 /// call to call (tokens, positions, lengths) is in buffers that the kernels
 /// read, so the graph stays right. It is built node by node and not recorded
 /// from the stream, which may be the default stream, where nothing can be
-/// recorded.
+/// recorded. Where the driver can, a kernel that says so begins before the one
+/// in front of it has ended.
 class CudaQueue : public Queue {
 public:
   static Result<std::unique_ptr<Queue>>
@@ -52,6 +53,11 @@ private:
   Status launchOne(const PlanInstance &instance, PreparedList &list,
                    size_t index);
   Status buildGraph(const PlanInstance &instance, PreparedList &list) const;
+  /// With edges that kernels may begin early along, or without.
+  Status tryGraph(const PlanInstance &instance, PreparedList &list,
+                  bool early) const;
+  Status addNode(const PlanInstance &instance, PreparedList &list, size_t index,
+                 Graph graph, bool early, GraphNode *last) const;
   Status mark(size_t index);
   Status readTimes(LaunchTimes &times, size_t launches);
   std::string describe(const PlanInstance &instance, size_t index) const;

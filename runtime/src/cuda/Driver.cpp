@@ -62,6 +62,10 @@ Status Driver::resolve(const char *path) {
                    path, symbol, versionText(kOldestVersion).c_str());
   HYB_CUDA_FUNCTIONS(HYB_CUDA_RESOLVE)
 #undef HYB_CUDA_RESOLVE
+#define HYB_CUDA_TRY(name, symbol, arguments)                                  \
+  name = reinterpret_cast<int(*) arguments>(::dlsym(library, symbol));
+  HYB_CUDA_OPTIONAL_FUNCTIONS(HYB_CUDA_TRY)
+#undef HYB_CUDA_TRY
   return Status();
 }
 

@@ -26,6 +26,7 @@ public:
 
 #define HYB_CUDA_MEMBER(name, symbol, arguments) int(*name) arguments = nullptr;
   HYB_CUDA_FUNCTIONS(HYB_CUDA_MEMBER)
+  HYB_CUDA_OPTIONAL_FUNCTIONS(HYB_CUDA_MEMBER)
 #undef HYB_CUDA_MEMBER
 
   /// As in cuDriverGetVersion: 13000 for 13.0.

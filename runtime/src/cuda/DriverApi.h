@@ -92,7 +92,24 @@ struct KernelNode {
   DriverContext context;
 };
 
-/// Every function of the driver that is used: our name, its symbol, its type.
+/// CUgraphEdgeData
+struct GraphEdge {
+  unsigned char fromPort, toPort, type;
+  unsigned char reserved[5];
+};
+/// Of an edge along which the second kernel may begin once all blocks of the
+/// first have said so or ended, and waits by itself for the first one's end.
+constexpr unsigned char kPortProgrammatic = 1, kEdgeProgrammatic = 1;
+
+/// Functions that older drivers lack, null there.
+#define HYB_CUDA_OPTIONAL_FUNCTIONS(F)                                         \
+  /* since CUDA 12.3 */                                                        \
+  F(graphAddEdges, "cuGraphAddDependencies_v2",                                \
+    (Graph graph, const GraphNode *from, const GraphNode *to,                  \
+     const GraphEdge *edges, size_t count))
+
+/// Every other function of the driver that is used: our name, its symbol, its
+/// type.
 #define HYB_CUDA_FUNCTIONS(F)                                                  \
   F(init, "cuInit", (unsigned flags))                                          \
   F(driverVersion, "cuDriverGetVersion", (int *version))                       \

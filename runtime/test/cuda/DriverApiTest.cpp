@@ -66,6 +66,15 @@ static_assert(kHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE &&
 static_assert(sizeof(Pointer) == sizeof(CUdeviceptr) &&
               std::is_same_v<Pointer, CUdeviceptr>);
 
+static_assert(sizeof(GraphEdge) == sizeof(CUgraphEdgeData) &&
+              offsetof(GraphEdge, fromPort) ==
+                  offsetof(CUgraphEdgeData, from_port) &&
+              offsetof(GraphEdge, toPort) ==
+                  offsetof(CUgraphEdgeData, to_port) &&
+              offsetof(GraphEdge, type) == offsetof(CUgraphEdgeData, type) &&
+              kPortProgrammatic == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC &&
+              kEdgeProgrammatic == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+
 static_assert(sizeof(KernelNode) == sizeof(CUDA_KERNEL_NODE_PARAMS_v2) &&
               offsetof(KernelNode, function) ==
                   offsetof(CUDA_KERNEL_NODE_PARAMS_v2, func) &&

@@ -32,6 +32,8 @@ struct FakeControl {
           liveEvents = 0, liveModules = 0, liveGraphs = 0, liveContexts = 0;
   int64_t allocations = 0, pinned = 0, launches = 0, graphLaunches = 0,
           contextDepth = 0, tensorMaps = 0;
+  /// Edges along which kernels begin early; negative: the driver refuses them.
+  int64_t earlyEdges = 0;
   /// Misuse that the real driver would not notice or would answer with worse;
   /// `complaint` says what the first was.
   int64_t complaints = 0;

@@ -363,8 +363,11 @@ FAKE int cuGraphAddKernelNode_v2(GraphNode *node, Graph graph,
                                  const GraphNode *, size_t before,
                                  const KernelNode *wanted) {
   FAKE_ENTER;
-  auto &nodes = reinterpret_cast<FakeGraph *>(graph)->nodes;
-  if (before != (nodes.empty() ? 0 : 1))
+  auto &made = *reinterpret_cast<FakeGraph *>(graph);
+  auto &nodes = made.nodes;
+  // Without an edge of its own it must get one (cuGraphAddDependencies_v2).
+  made.edges += before;
+  if (before > (nodes.empty() ? 0 : 1))
     return gpu().complain("a graph that is not a chain", kInvalidValue);
   FakeLaunch launch;
   if (int code = gpu().prepare(*wanted, &launch))
@@ -373,9 +376,30 @@ FAKE int cuGraphAddKernelNode_v2(GraphNode *node, Graph graph,
   *node = reinterpret_cast<GraphNode>(nodes.size());
   return kSuccess;
 }
+FAKE int cuGraphAddDependencies_v2(Graph graph, const GraphNode *from,
+                                   const GraphNode *to, const GraphEdge *edge,
+                                   size_t count) {
+  FAKE_ENTER;
+  auto &made = *reinterpret_cast<FakeGraph *>(graph);
+  auto number = [](GraphNode node) {
+    return reinterpret_cast<uintptr_t>(node);
+  };
+  if (count != 1 || number(*to) != made.nodes.size() ||
+      number(*from) + 1 != number(*to) || edge->fromPort != kPortProgrammatic ||
+      edge->toPort != 0 || edge->type != kEdgeProgrammatic)
+    return gpu().complain("an edge of an unknown kind", kInvalidValue);
+  if (control().earlyEdges < 0)
+    return kInvalidValue;
+  ++made.edges;
+  ++control().earlyEdges;
+  return kSuccess;
+}
 FAKE int cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph,
                                      unsigned long long) {
   FAKE_ENTER;
+  const auto &made = *reinterpret_cast<FakeGraph *>(graph);
+  if (made.edges + 1 != made.nodes.size() && !made.nodes.empty())
+    return gpu().complain("a graph that is not a chain", kInvalidValue);
   *exec = reinterpret_cast<GraphExec>(
       new FakeGraph(*reinterpret_cast<FakeGraph *>(graph)));
   ++control().liveGraphs;

@@ -71,6 +71,7 @@ struct FakeEvent {
 
 struct FakeGraph {
   std::vector<FakeLaunch> nodes;
+  size_t edges = 0;
 };
 
 class FakeGpu {

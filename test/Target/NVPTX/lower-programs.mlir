@@ -73,3 +73,43 @@ tile.program @half(%a: !half, %b: !half, %c: !tile.view<64x64xf32>)
   tile.store %sum, %c[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !tile.view<64x64xf32>
   tile.return
 }
+
+// -----
+
+// A program that may begin early lets its successor begin, reads what nothing
+// writes, and only then waits; what it waited for is not read past the
+// coherent caches.
+// CHECK-LABEL: func.func @early
+// CHECK-SAME: hybrid.overlaps
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.launch_dependents;"
+// CHECK: llvm.load {{.*}} invariant
+// CHECK-NOT: llvm.load {{.*}}!llvm.ptr<1>
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait;"
+// CHECK-NOT: invariant
+// CHECK: llvm.load {{.*}}!llvm.ptr<1>
+// CHECK-NOT: griddepcontrol
+// CHECK: return
+!row = !tile.view<4x64xf32>
+tile.program @early(%x: !row, %w: !row, %y: !row)
+    grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel]
+    attributes {tile.overlap = array<i64: 1>} {
+  %c0 = arith.constant 0 : index
+  %b = tile.load %w[%c0, %c0] dims [0, 1] : !row -> tensor<4x64xf32>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !row -> tensor<4x64xf32>
+  %sum = arith.addf %a, %b : tensor<4x64xf32>
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<4x64xf32>, !row
+  tile.return
+}
+
+// -----
+
+// Also a kernel that accesses nothing waits: its end says that of all in front
+// of it.
+// CHECK-LABEL: func.func @nothing
+// CHECK: griddepcontrol.wait
+// CHECK: return
+tile.program @nothing(%x: !tile.view<4xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel]
+    attributes {tile.overlap = array<i64>} {
+  tile.return
+}

@@ -31,6 +31,9 @@ struct Kernel {
   int64_t sharedBytes;
   int64_t threads;
   std::vector<TensorMap> maps = {};
+  /// Whether it may begin before the kernel in front of it has ended: it waits
+  /// for that end by itself.
+  bool overlaps = false;
 };
 
 struct CompiledPtx {
