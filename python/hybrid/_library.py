@@ -108,6 +108,7 @@ class ModelInfo(ctypes.Structure):
         ("parameters", c_int64),
         ("parameter_tensors", c_int64),
         ("device", c_char_p),
+        ("dtype", c_char_p),
     ]
 
 

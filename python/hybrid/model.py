@@ -229,6 +229,7 @@ class Model:
         self.trained_length = info.trained_length
         self.device = info.device.decode()
         self.code = info.cpu_level.decode()
+        self.dtype = info.dtype.decode()
         self._parameter_count = info.parameter_tensors
 
     def __repr__(self):

@@ -34,6 +34,9 @@ class WholeModel(unittest.TestCase):
         self.assertEqual(self.model.trained_length, 64)
         self.assertEqual(self.model.device, "cpu")
         self.assertEqual(self.model.spec, SPEC)
+        self.assertEqual(self.model.dtype, "f32")
+        narrow = SPEC.replace("layers(2)", "layers(2) dtype(bf16)")
+        self.assertEqual(hybrid.compile(narrow, arrays="buffer").dtype, "bf16")
 
     def test_parameters_share_the_memory(self):
         for array in self.model.parameters().values():

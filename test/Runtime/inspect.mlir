@@ -6,6 +6,7 @@
 
 // RUN: hybrid-run info %t/tiny.hbx --spec | FileCheck %s --check-prefix=INFO
 // INFO: model          tiny
+// INFO: compute type   f32
 // INFO: code     x86-64-v3
 // INFO: hybrid.model @tiny
 // RUN: hybrid-run info %t/run/checkpoint.safetensors | FileCheck %s --check-prefix=WEIGHTS

@@ -4,19 +4,33 @@
     compare.py --device=cuda:0 oracle FOLDER     recorded cases of record-reference
     compare.py --device=cuda:0 processor FOLDER  random stacks, beside the processor
 
-Cases of the oracle are a model's weights (NAME.safetensors), its artefact
-(NAME.hbx) and NAME.LENGTH.json. Loss and gradients are those of one call; the last
-two rows of logits come from a prefill of all but one token and from a step. Random
-stacks (random-SEED.hbx and .json) are compared with the same artefact on the
-processor. Errors are relative to the largest value of a tensor, and bounds are
-those of the compiler's own tests. One line per model and length; exit code 1 when
-one is over its bound. --seconds stops in time and counts what was left out as not
-passed.
+Cases of the oracle are a model's weights (NAME.safetensors), its artefacts
+(NAME.hbx, and NAME-TYPE.hbx in another compute type) and NAME.LENGTH.json. Weights
+are numbers of bf16, so one case serves all types. Loss and gradients are those of
+one call; the last two rows of logits come from a prefill of all but one token and
+from a step. Random stacks (random-SEED.hbx and .json, random-TYPE-SEED) are compared
+with the same artefact on the processor.
+
+An artefact says its compute type, which decides what is measured. In f32: the
+largest error, relative to the largest value of a tensor, with the bounds of the
+compiler's own tests. In a narrower type: the root mean square of the error, relative
+to that of the tensor. There a kernel is bound to the errors below (a recurrence) or
+to a multiple of what the same precision costs anyway (softmax), and a model has the
+roundings of all its kernels; so a model on a device may be off as far as one kernel
+may, or by the multiple of what the same artefact is off on the processor, and never
+further than random models may be in that type.
+
+One line per model and length; exit code 1 when one is over its bound. --jobs works
+on so many artefacts at a time, each in a process of its own. --seconds stops in time
+and counts what was left out; exit code 124 when all else passed.
 """
 
 import argparse
+import collections
+import concurrent.futures
 import json
 import math
+import multiprocessing
 import pathlib
 import random
 import sys
@@ -24,7 +38,37 @@ import time
 
 import hybrid
 
-FORWARD, BACKWARD, FLOOR = 5e-5, 5e-4, 1e-2
+#: Of f32, relative to the largest value of a tensor, or to the floor.
+EXACT, FLOOR = {"forward": 5e-5, "step": 5e-5, "gradient": 5e-4}, 1e-2
+
+#: Of a narrower type: what one kernel may be off, what a model of a few layers may,
+#: and how many times the processor's error is no fault. f16 has 3 bits more than bf16.
+Narrow = collections.namedtuple("Narrow", "kernel model times")
+NARROW = {
+    "bf16": {"forward": Narrow(0.005, 0.02, 2), "step": Narrow(0.005, 0.02, 2),
+             "gradient": Narrow(0.008, 0.1, 3)},
+    "f16": {"forward": Narrow(0.005 / 8, 0.005, 2), "step": Narrow(0.005 / 8, 0.005, 2),
+            "gradient": Narrow(0.008 / 8, 0.03, 3)},
+}
+#: A gradient counts as no smaller than this share of the largest of its model: as a
+#: small difference of large terms it has their errors.
+SHARE = 0.03
+
+
+#: A gradient that rounded parameters change by more is not known in that type.
+UNKNOWABLE = 0.1
+#: The exit code of timeout(1).
+NO_TIME = 124
+
+
+def bounds_for(dtype, processor=None):
+    """The largest errors that are no fault, given those of the processor if they are
+    known; else two devices are compared, whose errors are of a model each."""
+    if dtype == "f32":
+        return EXACT
+    return {what: row.model if processor is None
+            else min(row.model, max(row.kernel, row.times * processor[what]))
+            for what, row in NARROW[dtype].items()}
 
 
 def flat(array):
@@ -53,6 +97,29 @@ def error_of(found, expected, largest=None):
         if not error <= worst * scale:
             worst = error / scale if math.isfinite(error) else math.inf
     return worst
+
+
+def rms(values):
+    return math.sqrt(sum(x * x for x in values) / len(values)) if values else 0.0
+
+
+def rms_error(found, expected, floor=0.0):
+    """The error's root mean square over that of `expected`, which counts as `floor` at
+    least; a NaN is infinitely wrong."""
+    if len(found) != len(expected):
+        return math.inf
+    error = rms([a - b for a, b in zip(found, expected)]) / max(rms(expected), floor, 1e-30)
+    return error if math.isfinite(error) else math.inf
+
+
+def rms_error_of_sample(found, expected, floor=0.0):
+    """The same of a tensor that was sampled. The size of all of it counts too."""
+    if len(found) != expected["size"]:
+        return math.inf
+    scale = max(expected["rms"], floor, 1e-30)
+    kept = rms([found[index] - value for index, value in zip(expected["indices"], expected["values"])])
+    off = abs(rms(found) - expected["rms"])
+    return max(kept, off) / scale if math.isfinite(kept + off) else math.inf
 
 
 def error_of_sample(found, expected):
@@ -86,16 +153,57 @@ class Run:
         return rows + flat(state.extend(ids[-1:]))
 
 
-def check_oracle(run, case):
+def gradient_error(gradients, expected, error, size, moved=()):
+    """The largest of all parameters' `error`s, whose expected values have `size`.
+
+    `moved` says by parameter what the exact gradient changes when the parameters move
+    by as much as the type cannot hold. Where that is more than any model may be off,
+    an error of no more is none."""
+    if set(gradients) != set(expected):
+        return math.inf
+    floor = SHARE * max((size(values) for values in expected.values()), default=0.0)
+    worst = 0.0
+    for path, values in expected.items():
+        found = error(gradients[path], values, floor)
+        allowed = moved[path] / max(size(values), floor, 1e-30) if path in moved else 0.0
+        if not found <= allowed or allowed <= UNKNOWABLE:
+            worst = max(worst, found)
+    return worst
+
+
+def errors_beside_oracle(run, case):
     case["cu_seqlens"] = [0, case["length"]]
     loss, gradients = run.backward(case)
-    errors = {"forward": error_of_sample(loss, case["loss"]),
-              "gradient": max(error_of_sample(gradients[path], expected)
-                              for path, expected in case["gradients"].items()),
-              "step": error_of(run.last_rows(case["ids"]), case["last_logits"])}
-    if set(gradients) != set(case["gradients"]):
-        errors["gradient"] = math.inf
-    return errors
+    rows = run.last_rows(case["ids"])
+    if run.model.dtype == "f32":
+        return {"forward": error_of_sample(loss, case["loss"]),
+                "gradient": gradient_error(gradients, case["gradients"], lambda a, b, _: error_of_sample(a, b), len),
+                "step": error_of(rows, case["last_logits"])}
+    return {"forward": rms_error_of_sample(loss, case["loss"]),
+            "gradient": gradient_error(gradients, case["gradients"], rms_error_of_sample, lambda kept: kept["rms"],
+                                       case["moved"]),
+            "step": rms_error(rows, case["last_logits"])}
+
+
+def base_of(artefact):
+    """The path without the compute type that a name may end in: `gdn-bf16`."""
+    name, _, dtype = artefact.stem.rpartition("-")
+    return artefact.with_name(name if dtype in NARROW else artefact.stem)
+
+
+def beside_oracle(artefact, device, arrays):
+    """A line's name, compute type, errors and bounds for every recorded case."""
+    base = base_of(artefact)
+    runs = {device: Run(artefact, device, arrays)}
+    dtype = runs[device].model.dtype
+    if dtype != "f32":
+        runs.setdefault("cpu", Run(artefact, "cpu", arrays))
+    for run in runs.values():
+        run.model.load_weights(base.with_name(base.name + ".safetensors"))
+    for path in sorted(base.parent.glob(f"{base.name}.*.json"), key=lambda path: int(path.suffixes[-2][1:])):
+        case = json.loads(path.read_text())
+        errors = {where: errors_beside_oracle(run, case) for where, run in runs.items()}
+        yield f"{artefact.stem}, {case['length']} tokens", dtype, errors[device], bounds_for(dtype, errors.get("cpu"))
 
 
 def random_case(description, seed):
@@ -109,7 +217,8 @@ def random_case(description, seed):
     return {"ids": ids, "labels": labels, "weights": [0.5 + draw.random() for _ in ids], "cu_seqlens": ends}
 
 
-def check_processor(artefact, device, arrays):
+def beside_processor(artefact, device, arrays):
+    """The same for a random stack, whose description is beside it."""
     seed = int(artefact.stem.rsplit("-", 1)[1])
     case = random_case(json.loads(artefact.with_suffix(".json").read_text()), seed)
     found = []
@@ -120,60 +229,66 @@ def check_processor(artefact, device, arrays):
         longest = max(zip(case["cu_seqlens"], case["cu_seqlens"][1:]), key=lambda pair: pair[1] - pair[0])
         ids = case["ids"][slice(*longest)]
         found.append(result + [run.last_rows(ids) if ids else []])
+    dtype = run.model.dtype
+    error = rms_error if dtype != "f32" else lambda a, b, _=0: error_of(a, b)
     (loss, gradients, rows), (their_loss, their_gradients, their_rows) = found
-    return {"forward": error_of(their_loss, loss), "step": error_of(their_rows, rows),
-            "gradient": max((error_of(their_gradients.get(path, []), values) for path, values in gradients.items()),
-                            default=0.0)}
+    errors = {"forward": error(their_loss, loss), "step": error(their_rows, rows),
+              "gradient": gradient_error(their_gradients, gradients, error, rms)}
+    yield artefact.stem, dtype, errors, bounds_for(dtype)
 
 
-def report(name, errors, worst):
-    bad = [what for what, error in errors.items() if not error <= (BACKWARD if what == "gradient" else FORWARD)]
-    for what, error in errors.items():
-        worst[what] = max(worst.get(what, 0.0), error)
-    print(f"{'FAIL' if bad else 'ok  '} {name}: " + ", ".join(f"{what} {error:.1e}" for what, error in errors.items()),
-          flush=True)
-    return not bad
+CHECKS = {"oracle": beside_oracle, "processor": beside_processor}
+
+
+def work(what, artefact, device, end):
+    """All of one artefact: names, whether it passed (None: no time), what to print."""
+    # Memory of a GPU is for a library that knows it.
+    arrays = "buffer" if device == "cpu" else "torch"
+    rows = []
+    try:
+        if time.time() > end:
+            return [(artefact.stem, None, "", {})]
+        for name, dtype, errors, bounds in CHECKS[what](artefact, device, arrays):
+            bad = [kind for kind, error in errors.items() if not error <= bounds[kind]]
+            text = ", ".join(f"{kind} {error:.1e}" + (f" > {bounds[kind]:.1e}" if kind in bad else "")
+                             for kind, error in errors.items())
+            rows.append((name, not bad, text, {f"{dtype} {kind}": error for kind, error in errors.items()}))
+            if time.time() > end:
+                rows.append((f"the rest of {artefact.stem}", None, "", {}))
+                break
+    except (hybrid.Error, OSError, ValueError, KeyError) as problem:
+        rows.append((artefact.stem, False, f"{type(problem).__name__}: {problem}", {}))
+    return rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("oracle", "processor"))
+    parser.add_argument("what", choices=tuple(CHECKS))
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--jobs", type=int, default=1, help="artefacts at a time")
     parser.add_argument("--seconds", type=float, default=0, help="0: as long as it takes")
     args = parser.parse_args()
-    # Memory of a GPU is for a library that knows it.
-    arrays = "buffer" if args.device == "cpu" else "torch"
-    begin, passed, worst = time.monotonic(), [], {}
-    jobs = []
-    if args.what == "oracle":
-        for artefact in sorted(args.folder.glob("*.hbx")):
-            cases = sorted(args.folder.glob(f"{artefact.stem}.*.json"), key=lambda path: int(path.suffixes[-2][1:]))
-            jobs += [(f"{artefact.stem}, {case.suffixes[-2][1:]} tokens", artefact, case) for case in cases]
-    else:
-        jobs = [(artefact.stem, artefact, None) for artefact in sorted(args.folder.glob("random-*.hbx"))]
-    if not jobs:
+    artefacts = sorted(args.folder.glob("*.hbx" if args.what == "oracle" else "random-*.hbx"))
+    if not artefacts:
         sys.exit(f"nothing to compare in {args.folder}; fill it with pack.sh")
-    opened = (None, None)
-    for name, artefact, case in jobs:
-        if args.seconds and time.monotonic() - begin > args.seconds:
-            break
-        try:
-            if case is None:
-                errors = check_processor(artefact, args.device, arrays)
-            else:
-                if opened[0] != artefact:
-                    opened = artefact, Run(artefact, args.device, arrays)
-                    opened[1].model.load_weights(artefact.with_suffix(".safetensors"))
-                errors = check_oracle(opened[1], json.loads(case.read_text()))
-        except hybrid.Error as problem:
-            print(f"FAIL {name}: {problem}")
-            passed.append(False)
-            continue
-        passed.append(report(name, errors, worst))
-    print(f"{sum(passed)} of {len(jobs)} passed, {len(jobs) - len(passed)} left out for time; largest errors: "
-          + ", ".join(f"{what} {error:.1e}" for what, error in worst.items()))
-    sys.exit(sum(passed) != len(jobs))
+    end = time.time() + args.seconds if args.seconds else math.inf
+    # A process that has used a GPU is not to be forked.
+    pool = concurrent.futures.ProcessPoolExecutor(args.jobs, mp_context=multiprocessing.get_context("spawn"))
+    passed, worst = collections.Counter(), {}
+    with pool:
+        for rows in pool.map(work, *zip(*((args.what, path, args.device, end) for path in artefacts))):
+            if not rows:
+                rows = [("an artefact without a case", False, "fill the folder with pack.sh", {})]
+            for name, good, text, errors in rows:
+                passed[good] += 1
+                if good is not None:
+                    print(f"{'ok  ' if good else 'FAIL'} {name}: {text}", flush=True)
+                for kind, error in errors.items():
+                    worst[kind] = max(worst.get(kind, 0.0), error)
+    print(f"{passed[True]} passed, {passed[False]} failed, {passed[None]} left out for time; largest errors: "
+          + ", ".join(f"{kind} {error:.1e}" for kind, error in worst.items()))
+    sys.exit(1 if passed[False] else NO_TIME if passed[None] else 0)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@
 # FOLDER.tar.xz beside it is the same folder to be carried elsewhere, at most 64 MB.
 # BUILD is a built tree, CHIP the GPU's (sm_90a when not given), or cpu to try the
 # folder out without one. What is there already is kept, so that a packing which
-# was interrupted goes on. HYBRID_GPU_STACKS and HYBRID_GPU_LENGTHS choose how many
-# random stacks there are (100) and how long sequences are.
+# was interrupted goes on; what an older compiler made is made again.
+# HYBRID_GPU_STACKS and HYBRID_GPU_LENGTHS choose how many random stacks there are
+# (100, and a tenth of that in bf16) and how long sequences are.
 set -euo pipefail
 build=${1:?built tree} folder=${2:?folder to fill} chip=${3:-sm_90a}
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,7 +25,7 @@ cp "$build"/bin/{hybrid-run,check-artefact} "$build/test/unit/bin/RuntimeCoreTes
 cp "$build"/lib/libhybrid_runtime.so.0 "$folder/lib/"
 strip "$folder"/{hybrid-run,check-artefact,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
 cp "$build"/runtime/test/fixture/{*.so,*.ptx} "$folder/fixture/"
-cp "$source"/test/gpu/{run.sh,compare.py,sanitize.py,known-reports.txt} \
+cp "$source"/test/gpu/{run.sh,losses.sh,compare.py,sanitize.py,known-reports.txt} \
   "$source/docs/rationale/architecture.md" "$folder/"
 rm -rf "$folder/python"
 mkdir "$folder/python"
@@ -33,12 +34,31 @@ rm -rf "$folder/python/hybrid/__pycache__"
 
 # compile SPEC ARTEFACT [OPTION...]
 compile() {
-  [ -e "$2" ] || "$build/bin/hybridc" "$1" "--target=$target" -o "$2" "${@:3}"
+  [ "$2" -nt "$build/bin/hybridc" ] ||
+    "$build/bin/hybridc" "$1" "--target=$target" -o "$2" "${@:3}"
 }
+# in_type SPEC TYPE FOLDER: a spec for another compute type, NAME-TYPE.mlir.
+in_type() {
+  local made
+  made=$3/$(basename "$1" .mlir)-$2.mlir
+  sed -E "s/^(hybrid\.model .* layers\([0-9]+\))/\1 dtype($2)/" "$1" >"$made"
+  grep -q "dtype($2)" "$made" || { echo "no model in $1" >&2 && exit 1; }
+  echo "$made"
+}
+# What a case holds is said there.
+recorder=$source/test/unit/EndToEnd/record-reference.cpp
+narrow=$(mktemp -d)
+trap 'rm -rf "$narrow"' EXIT
 specs=("$source"/examples/specs/demo.mlir "$source"/examples/specs/demo_gla.mlir
   "$source"/test/artefacts/{softmax,recurrence,heads}.mlir)
 for spec in "${specs[@]}"; do
   compile "$spec" "$folder/artefacts/$(basename "$spec" .mlir).hbx"
+done
+for spec in "$source"/examples/specs/demo.mlir "$source"/test/artefacts/heads.mlir; do
+  for type in bf16 f16; do
+    made=$(in_type "$spec" "$type" "$narrow")
+    compile "$made" "$folder/artefacts/$(basename "$made" .mlir).hbx"
+  done
 done
 
 # The kernels of sm_90a's own, for run.sh to check and time beside PyTorch.
@@ -49,19 +69,22 @@ if [ "$chip" = sm_90a ]; then
   cp "$source/bench/gpu_kernels.py" "$folder/"
 fi
 
-# Every mixer, with what the oracle says at every length.
+# Every mixer, with what the oracle says at every length; in bf16 it says the same.
 for spec in "$source"/test/gpu/mixers/*.mlir; do
   stem=$folder/mixers/$(basename "$spec" .mlir)
   compile "$spec" "$stem.hbx" --cpu-levels=x86-64
+  compile "$(in_type "$spec" bf16 "$narrow")" "$stem-bf16.hbx" --cpu-levels=x86-64
   missing=()
   for length in "${lengths[@]}"; do
-    [ -e "$stem.$length.json" ] || missing+=("$length")
+    { [ "$stem.$length.json" -nt "$spec" ] && [ "$stem.$length.json" -nt "$recorder" ]; } ||
+      missing+=("$length")
   done
   [ ${#missing[@]} -eq 0 ] ||
     "$build/bin/record-reference" "$spec" "$folder/mixers" "${missing[@]}"
 done
 
 "$build/bin/record-reference" --random "$folder/stacks" 0 "$stacks"
+"$build/bin/record-reference" --random "$folder/stacks" 0 $(((stacks + 9) / 10)) bf16
 for spec in "$folder"/stacks/random-*.mlir; do
   compile "$spec" "${spec%.mlir}.hbx" --cpu-levels=x86-64
 done

@@ -2,23 +2,27 @@
 # Everything that needs a GPU, in one command; the exit code says whether all of
 # it passed.
 #
-#   test/gpu/run.sh [--quick] [--seconds=N] [--device=cuda:0] [FOLDER]
+#   test/gpu/run.sh [--quick | --sanitize] [--seconds=N] [--jobs=N] [--device=cuda:0] [FOLDER]
 #
 # FOLDER was filled by pack.sh, maybe on another machine. When run from a source
-# tree without it, build/dev is packed first. --quick leaves out the long ones:
-# compute-sanitizer's tools and the 200 repeats. --seconds ends in time: what was
-# not begun by then is listed, and the exit code is 2 when all else passed.
-# --device=cpu runs what needs no GPU, to try this program and a folder out.
+# tree without it, build/dev is packed first. --quick leaves out the 200 repeats.
+# --sanitize runs compute-sanitizer's tools and nothing else. --seconds ends in
+# time: what was not done by then is listed, and the exit code is 2 when all else
+# passed; with --sanitize each of the tools has the time. As many checks as --jobs
+# says (8) share the GPU; kernels are timed alone. --device=cpu runs what needs no
+# GPU, to try this program and a folder out.
 #
 # The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. Reports of
 # compute-sanitizer that are not faults are in known-reports.txt.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-quick='' limit=0 device=cuda:0
+quick='' sanitize='' limit=0 jobs=8 device=cuda:0
 while [[ ${1:-} == --* ]]; do
   case $1 in
   --quick) quick=yes ;;
+  --sanitize) sanitize=yes ;;
   --seconds=*) limit=${1#*=} ;;
+  --jobs=*) jobs=${1#*=} ;;
   --device=*) device=${1#*=} ;;
   *)
     echo "unknown option '$1'; see the head of $0" >&2
@@ -37,57 +41,81 @@ else
 fi
 cd "$folder" || exit 1
 
-failures=() skipped=()
-# Seconds that are left, 0 without a limit; 1 when they are over.
-left() { [ "$limit" -eq 0 ] && echo 0 || echo $((limit > SECONDS ? limit - SECONDS : 1)); }
-
-# name, then a command whose output matters only when it fails
-check() {
-  local name=$1 begin=$SECONDS
-  shift
-  if [ "$limit" -gt 0 ] && [ "$SECONDS" -ge "$limit" ]; then
-    skipped+=("$name")
-    return
-  fi
-  if output=$("$@" 2>&1); then
-    printf 'pass  %-44s %3d s\n' "$name" $((SECONDS - begin))
-  else
-    printf 'FAIL  %-44s %3d s\n' "$name" $((SECONDS - begin))
-    printf '%s\n' "$output" | grep -v '^ok ' | tail -25
-    failures+=("$name")
-  fi
-}
-
 python=${HYBRID_TEST_PYTHON:-python3}
 export PYTHONPATH=$PWD/python HYBRID_RUNTIME=$PWD/lib/libhybrid_runtime.so.0
 export PYTHONDONTWRITEBYTECODE=1
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
 
-compare() {
-  check 'every mixer beside the oracle' "$python" compare.py "--device=$device" \
-    "--seconds=$(left)" oracle mixers
-  check 'random stacks beside the processor' "$python" compare.py "--device=$device" \
-    "--seconds=$(left)" processor stacks
+begin=0 # of what --seconds limits
+# Seconds that are left, 0 without a limit; 1 when they are over.
+left() {
+  local end=$((begin + limit))
+  [ "$limit" -eq 0 ] && echo 0 || echo $((end > SECONDS ? end - SECONDS : 1))
 }
-finish() {
-  if [ ${#skipped[@]} -gt 0 ]; then
-    printf '%d not begun for lack of time:\n' ${#skipped[@]}
-    printf '  %s\n' "${skipped[@]}"
+
+# A job of its own: its line, and its output where that matters. The result is a
+# file, so that the last line can tell what failed.
+run_check() {
+  local name=$1 start=$SECONDS code=0 output
+  shift
+  output=$(timeout "$(left)" "$@" 2>&1) || code=$?
+  if [ $code -eq 0 ]; then
+    printf 'pass  %-44s %3d s\n' "$name" $((SECONDS - start))
+  elif [ $code -eq 124 ]; then
+    echo "$name" >"$(mktemp "$out/skipped.XXXXXX")"
+  else
+    echo "$name" >"$(mktemp "$out/failed.XXXXXX")"
+    printf 'FAIL  %-44s %3d s\n%s\n' "$name" $((SECONDS - start)) \
+      "$(printf '%s\n' "$output" | grep -v '^ok ' | tail -25)"
   fi
-  if [ ${#failures[@]} -gt 0 ]; then
-    printf '%d failed:\n' ${#failures[@]}
-    printf '  %s\n' "${failures[@]}"
+}
+
+# name, then a command whose output matters only when it fails
+check() {
+  if [ "$limit" -gt 0 ] && [ $((SECONDS - begin)) -ge "$limit" ]; then
+    echo "$1" >"$(mktemp "$out/skipped.XXXXXX")"
+    return
+  fi
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+    wait -n
+  done
+  run_check "$@" &
+}
+
+finish() {
+  wait
+  local skipped failed
+  skipped=$(cat "$out"/skipped.* 2>/dev/null)
+  failed=$(cat "$out"/failed.* 2>/dev/null)
+  printf '%d seconds\n' $SECONDS
+  [ -z "$skipped" ] || printf 'not done for lack of time:\n%s\n' "$skipped"
+  if [ -n "$failed" ]; then
+    printf 'failed:\n%s\n' "$failed"
     exit 1
   fi
-  [ ${#skipped[@]} -eq 0 ] || exit 2
+  [ -z "$skipped" ] || exit 2
   echo 'all passed'
   exit 0
 }
 
+# Half of the jobs each: both have many models. They end by themselves a little
+# before the time is over, to say what they found.
+compare() {
+  local seconds
+  seconds=$(left)
+  [ "$seconds" -le 20 ] || seconds=$((seconds - 10))
+  check 'every mixer beside the oracle' "$python" compare.py "--device=$device" \
+    "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" oracle mixers
+  check 'random stacks beside the processor' "$python" compare.py "--device=$device" \
+    "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" processor stacks
+}
+
 if [ "$device" = cpu ]; then
+  compare
   for artefact in artefacts/*.hbx; do
     check "$(basename "$artefact" .hbx), 65 tokens" ./check-artefact "$artefact" 65 cpu
   done
-  compare
   finish
 fi
 
@@ -96,10 +124,31 @@ if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,nohead
   exit 1
 fi
 
+if [ -n "$sanitize" ]; then
+  for tool in memcheck racecheck initcheck synccheck; do
+    begin=$SECONDS
+    for artefact in artefacts/*.hbx; do
+      check "$(basename "$artefact" .hbx), $tool" "$python" sanitize.py "$tool" \
+        ./check-artefact "$artefact" 9 "$device" --no-poison
+    done
+    wait
+  done
+  finish
+fi
+
+# The longest first.
+compare
+
 # The runtime's own model, from PTX.
-HYBRID_TEST_DEVICE=$device HYBRID_FIXTURE_FOLDER=$PWD/fixture \
-  check 'conformance of the runtime' ./RuntimeCoreTests --gtest_brief=1 \
+check 'conformance of the runtime' env "HYBRID_TEST_DEVICE=$device" \
+  "HYBRID_FIXTURE_FOLDER=$PWD/fixture" ./RuntimeCoreTests --gtest_brief=1 \
   '--gtest_filter=Model.*:State.*:Trainer.*:TrainingRun.*:Evaluate.*'
+
+# A short training on both devices: the same losses up to rounding.
+for artefact in artefacts/demo*.hbx; do
+  name=$(basename "$artefact" .hbx)
+  check "$name, losses of training" ./losses.sh "$artefact" "$device" "$out/$name"
+done
 
 # What the compiler made: every way to run it, against the processor too.
 for artefact in artefacts/*.hbx; do
@@ -107,43 +156,17 @@ for artefact in artefacts/*.hbx; do
   for tokens in 1 63 64 65 200; do
     check "$name, $tokens tokens" ./check-artefact "$artefact" "$tokens" "$device"
   done
+  [ -n "$quick" ] ||
+    check "$name, 200 repeats of a step" ./check-artefact "$artefact" 40 "$device" --repeats=200
 done
-
-compare
-
-# A short training on both devices: the same losses up to rounding.
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
-agree() {
-  for where in cpu "$device"; do
-    ./hybrid-run train "$1" "--device=$where" --text=architecture.md --out="$out/$2-$where" \
-      --steps=20 --batch=4 --length=64 -q || return 1
-  done
-  paste <(grep -o '"loss":[0-9.]*' "$out/$2-cpu/log.jsonl") \
-    <(grep -o '"loss":[0-9.]*' "$out/$2-$device/log.jsonl") |
-    awk -F'[:\t]' '{ d = $2 - $4; if (d < 0) d = -d; if (d > worst) worst = d }
-      END { print "largest difference of a loss", worst, "over", NR, "steps"
-            exit !(NR == 20 && worst < 1e-3) }'
-}
-for artefact in artefacts/demo*.hbx; do
-  name=$(basename "$artefact" .hbx)
-  check "$name, losses of training" agree "$artefact" "$name"
-done
+wait
 
 # Kernels of sm_90a's own against f64, and their times beside cuBLASLt and cuDNN.
 if [ -e kernels/manifest.json ] && "$python" -c 'import torch' 2>/dev/null; then
-  "$python" gpu_kernels.py kernels | tee kernels/times.txt
-  check 'kernels of sm_90a' test "${PIPESTATUS[0]}" = 0
-fi
-
-if [ -z "$quick" ]; then
-  for artefact in artefacts/*.hbx; do
-    name=$(basename "$artefact" .hbx)
-    check "$name, 200 repeats of a step" ./check-artefact "$artefact" 40 "$device" --repeats=200
-    for tool in memcheck racecheck initcheck synccheck; do
-      check "$name, $tool" "$python" sanitize.py "$tool" ./check-artefact "$artefact" 9 "$device" \
-        --no-poison
-    done
-  done
+  jobs=1
+  check 'kernels of sm_90a' sh -c "'$python' gpu_kernels.py kernels >kernels/times.txt 2>&1 ||
+    { cat kernels/times.txt && false; }"
+  wait
+  cat kernels/times.txt
 fi
 finish

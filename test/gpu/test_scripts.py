@@ -106,5 +106,99 @@ class Compare(unittest.TestCase):
         self.assertEqual(self.compare.flat_list([[1, 2], [3]]), [1, 2, 3])
 
 
+    def test_root_mean_squares(self):
+        self.assertAlmostEqual(self.compare.rms_error([1.0, 7.0], [0.0, 8.0]), 1 / math.sqrt(32))
+        self.assertEqual(self.compare.rms_error([math.nan, 1.0], [0.0, 1.0]), math.inf)
+        self.assertEqual(self.compare.rms_error([1.0], [1.0, 2.0]), math.inf)
+        # What is nearly zero counts as large as the floor.
+        self.assertAlmostEqual(self.compare.rms_error([0.01], [0.0], floor=0.1), 0.1)
+
+    def test_root_mean_square_of_a_sample(self):
+        error = self.compare.rms_error_of_sample
+        self.assertLess(error([1.0, 2.0, 3.0, 4.0], self.sample()), 1e-12)
+        self.assertAlmostEqual(error([1.0, 2.0, 3.0, 5.0], self.sample()), math.sqrt(0.5) / math.sqrt(7.5), 2)
+        self.assertGreater(error([1.0, 20.0, 3.0, 4.0], self.sample()), 1)
+        self.assertEqual(error([1.0, math.nan, 3.0, 4.0], self.sample()), math.inf)
+        self.assertEqual(error([1.0], self.sample()), math.inf)
+
+    def test_a_gradient_that_is_missing(self):
+        error = self.compare.gradient_error
+        found = {"a": [1.0], "b": [2.0]}
+        self.assertEqual(error(found, found, self.compare.rms_error, self.compare.rms), 0)
+        self.assertEqual(error({"a": [1.0]}, found, self.compare.rms_error, self.compare.rms), math.inf)
+
+    def test_a_gradient_that_no_type_of_its_size_holds(self):
+        def error(moved):
+            return self.compare.gradient_error({"a": [1.5], "b": [2.0]}, {"a": [1.0], "b": [2.0]},
+                                               self.compare.rms_error, self.compare.rms, moved)
+        self.assertAlmostEqual(error({}), 0.5)
+        self.assertAlmostEqual(error({"a": 0.4, "b": 9.0}), 0.5)
+        self.assertEqual(error({"a": 0.6}), 0)
+
+    def test_a_gradient_that_can_be_had_is_held_to_its_bound(self):
+        self.assertAlmostEqual(self.compare.gradient_error({"a": [1.05]}, {"a": [1.0]}, self.compare.rms_error,
+                                                           self.compare.rms, {"a": 0.09}), 0.05)
+
+    def test_bounds_of_a_narrow_type(self):
+        def forward(error):
+            return self.compare.bounds_for("bf16", {"forward": error, "step": 0, "gradient": 0})["forward"]
+        self.assertEqual(forward(0.0), 0.005)  # what one kernel may be off
+        self.assertEqual(forward(0.004), 0.008)  # twice the processor's
+        self.assertEqual(forward(0.5), 0.02)  # and never more than a model may
+        self.assertEqual(self.compare.bounds_for("f32", None)["forward"], 5e-5)
+
+    def test_a_compute_type_in_a_name(self):
+        def base(name):
+            return self.compare.base_of(pathlib.Path("mixers") / name).name
+        self.assertEqual([base("gdn.hbx"), base("gdn-bf16.hbx"), base("a-b.hbx")], ["gdn", "gdn", "a-b"])
+
+
+class Run(unittest.TestCase):
+    """run.sh on a folder whose programs are stand-ins."""
+
+    def run_on(self, check_artefact, *options, compare="pass"):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "artefacts").mkdir()
+            for artefact in ("one", "two"):
+                (folder / "artefacts" / f"{artefact}.hbx").touch()
+            program = folder / "check-artefact"
+            program.write_text(f"#!/bin/sh\n{check_artefact}\n")
+            program.chmod(0o755)
+            (folder / "compare.py").write_text(compare)
+            done = subprocess.run([FOLDER / "run.sh", "--device=cpu", *options, folder], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+            return done.returncode, done.stdout
+
+    def test_all_pass(self):
+        code, text = self.run_on("exit 0")
+        self.assertEqual(code, 0, text)
+        self.assertEqual(text.count("pass "), 4, text)
+
+    def test_one_fails(self):
+        code, text = self.run_on("echo 'ok  this'; echo 'FAIL that'; case $1 in *two*) exit 1;; esac")
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL that", text)
+        self.assertNotIn("ok  this", text)
+        self.assertTrue(text.rstrip().endswith("failed:\ntwo, 65 tokens"), text)
+
+    def test_a_comparison_fails(self):
+        self.assertEqual(self.run_on("exit 0", compare="raise SystemExit(1)")[0], 1)
+
+    def test_time_is_over(self):
+        code, text = self.run_on("exec sleep 60", "--seconds=1")
+        self.assertEqual(code, 2, text)
+        self.assertIn("not done for lack of time:\n", text)
+        self.assertIn("one, 65 tokens", text)
+
+    def test_a_comparison_that_had_no_time(self):
+        code, text = self.run_on("exit 0", compare="raise SystemExit(124)")
+        self.assertEqual(code, 2, text)
+
+    def test_checks_run_together(self):
+        _, text = self.run_on("sleep 1", compare="import time; time.sleep(1)")
+        self.assertLess(int(text.split(" seconds")[0].split()[-1]), 4, text)
+
+
 if __name__ == "__main__":
     unittest.main()

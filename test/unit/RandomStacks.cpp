@@ -182,6 +182,11 @@ RandomStack cases::makeRandomStack(uint64_t seed) {
   return stack;
 }
 
+std::string cases::inType(std::string spec, llvm::StringRef dtype) {
+  size_t at = spec.find(')', spec.find(" layers(")) + 1;
+  return spec.insert(at, (" dtype(" + dtype + ")").str());
+}
+
 //===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//

@@ -56,6 +56,9 @@ struct RandomStack {
 /// any window and stride of the model.
 RandomStack makeRandomStack(uint64_t seed);
 
+/// The spec with a compute type: "bf16", "f16".
+std::string inType(std::string spec, llvm::StringRef dtype);
+
 /// Arguments for an entry by the roles of its arguments: parameters of the size
 /// a trained model has, ids and labels below `vocab` (some labels ignored),
 /// weights, gradients to add to, and zero states.

@@ -53,11 +53,13 @@ Status printArtefact(const HbxReader &artefact,
   HYB_ASSIGN(ArtefactTables tables, ArtefactTables::read(artefact));
   std::printf("model          %s\ntoolchain      %s\nvocabulary     %" PRId64
               "\ntrained length %" PRId64 "\nlayers         %" PRId64
-              "\nparameters     %" PRId64 " in %zu tensors\n",
+              "\nparameters     %" PRId64
+              " in %zu tensors\ncompute type   %s\n",
               printable(tables.meta.name).c_str(),
               printable(tables.meta.toolchain).c_str(), tables.meta.vocabulary,
               tables.meta.trainedLength, tables.meta.layers,
-              tables.parameters.scalars(), tables.parameters.parameters.size());
+              tables.parameters.scalars(), tables.parameters.parameters.size(),
+              elementTypeName(tables.plan.computeType()));
   std::printf("\n%-8s %-12s %12s\n", "section", "", "bytes");
   for (const HbxReader::Section &section : artefact.sections())
     std::printf("%-8s %-12s %12zu\n", section.kind.c_str(),

@@ -192,6 +192,7 @@ typedef struct hyb_model_info {
   int64_t parameters; /* number of scalars */
   int64_t parameter_tensors;
   const char *device; /* "cpu", "cuda:0" */
+  const char *dtype;  /* the spec's: "f32", "bf16", "f16" */
 } hyb_model_info;
 
 HYB_API hyb_status hyb_model_get_info(const hyb_model *model,

@@ -62,6 +62,7 @@ hyb_status hyb_model_get_info(const hyb_model *model, hyb_model_info *info,
     full.toolchain = impl.meta().toolchain.c_str();
     full.cpu_level = impl.codeName().c_str();
     full.device = impl.device().name();
+    full.dtype = elementTypeName(impl.computeType());
     full.vocabulary = impl.meta().vocabulary;
     full.trained_length = impl.meta().trainedLength;
     full.parameters = table.scalars();

@@ -59,12 +59,10 @@ Result<std::unique_ptr<Model>> Model::open(Runtime &runtime, Bytes bytes) {
 
 Status Model::allocate() {
   HYB_ASSIGN(weights, place->allocate(flatBytes()));
-  for (const auto &[name, entry] : tables.plan.entries)
-    for (const PlanBuffer &buffer : entry.buffers)
-      if (buffer.kind == BufferKind::ParamCopy && !copies.data()) {
-        HYB_ASSIGN(copies, place->allocate(tables.parameters.elements *
-                                           elementBytes(buffer.type)));
-      }
+  if (computeType() != ElementType::F32) {
+    HYB_ASSIGN(copies, place->allocate(tables.parameters.elements *
+                                       elementBytes(computeType())));
+  }
   const std::vector<uint32_t> &constants = tables.plan.constants;
   int64_t bytes = static_cast<int64_t>(constants.size()) * kElementBytes;
   HYB_ASSIGN(constantMemory, place->allocate(bytes));

@@ -42,6 +42,7 @@ public:
   const ModelMeta &meta() const { return tables.meta; }
   const ParameterTable &parameterTable() const { return tables.parameters; }
   const StateTable &stateTable() const { return tables.states; }
+  ElementType computeType() const { return tables.plan.computeType(); }
   Device &device() const { return *place; }
   /// "x86-64-v3", "sm_90a"
   const std::string &codeName() const { return program->codeName(); }

@@ -133,6 +133,10 @@ struct Plan {
 
   /// Every index in the result is in range.
   static Result<Plan> parse(Bytes text);
+
+  /// What entries compute in: the type of the parameters' copies, f32 when they
+  /// read none. Nothing else of a plan depends on it.
+  ElementType computeType() const;
 };
 
 } // namespace hyb::rt

@@ -303,6 +303,14 @@ std::string PlanLaunch::label() const {
   return layer < 0 ? op : "layer " + std::to_string(layer) + " " + op;
 }
 
+ElementType Plan::computeType() const {
+  for (const auto &[name, entry] : entries)
+    for (const PlanBuffer &buffer : entry.buffers)
+      if (buffer.kind == BufferKind::ParamCopy)
+        return buffer.type;
+  return ElementType::F32;
+}
+
 Result<Plan> Plan::parse(Bytes text) {
   HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "plan"));
   Plan plan;

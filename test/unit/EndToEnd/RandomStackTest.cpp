@@ -213,16 +213,10 @@ private:
   double forwardBound, backwardBound;
 };
 
-/// The spec with another compute type.
-std::string inType(std::string spec, llvm::StringRef dtype) {
-  size_t at = spec.find(')', spec.find(" layers(")) + 1;
-  return spec.insert(at, (" dtype(" + dtype + ")").str());
-}
-
 void checkStack(uint64_t seed, Shared &shared) {
   cases::RandomStack stack = cases::makeRandomStack(seed);
   if (shared.narrow)
-    stack.spec = inType(std::move(stack.spec), shared.narrow->dtype);
+    stack.spec = cases::inType(std::move(stack.spec), shared.narrow->dtype);
   std::string level = levelOf(seed);
   SCOPED_TRACE("HYBRID_RANDOM_STACKS=" + std::to_string(seed) + ":1, " + level +
                "\n" + stack.spec);

@@ -6,12 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 //   record-reference SPEC FOLDER LENGTH...    weights and one case per length
-//   record-reference --random FOLDER FIRST COUNT    specs of random stacks
+//   record-reference --random FOLDER FIRST COUNT [DTYPE]
+//                                             specs of random stacks
 //
 // A machine with a GPU has no compiler and no oracle. For each length of one
 // sequence a case holds the tokens and what the oracle gives in fp64: losses,
 // gradients, and the logits of the last two rows, which a prefill and a step
 // have to give. Long tensors are sampled, with their root mean square beside.
+// Weights are numbers of bf16, so that a case holds for a model that computes
+// in bf16 too: its copies of the parameters are the parameters.
 // The code of this processor is compared on the way: a case that it does not
 // pass is not written.
 //
@@ -21,6 +24,7 @@
 #include "RandomStacks.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -28,6 +32,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <random>
 
 using namespace hybrid;
 using namespace hybrid::test;
@@ -37,6 +42,10 @@ namespace {
 
 /// Numbers of a tensor that are kept at most.
 constexpr size_t kSamples = 192;
+/// Moved parameters are for the few sequences so short that nothing averages
+/// out.
+constexpr int64_t kLongestMoved = 65;
+constexpr int kDraws = 4;
 /// As random stacks have them.
 constexpr double kForward = 5e-5, kBackward = 5e-4, kFloor = 1e-2;
 
@@ -53,23 +62,27 @@ void write(const llvm::Twine &path, llvm::StringRef text) {
   os << text;
 }
 
+double rmsOf(llvm::ArrayRef<double> values) {
+  double squares = 0;
+  for (double value : values)
+    squares += value * value;
+  return values.empty() ? 0 : std::sqrt(squares / values.size());
+}
+
 /// Every so manieth element, the last one included, and what all come to.
 json::Object sample(llvm::ArrayRef<double> values) {
   json::Array indices, kept;
-  double squares = 0, largest = 0;
-  for (double value : values) {
-    squares += value * value;
+  double largest = 0;
+  for (double value : values)
     largest = std::max(largest, std::abs(value));
-  }
   size_t count = std::min(values.size(), kSamples);
   for (size_t n = 0; n < count; ++n) {
     size_t index = count == 1 ? 0 : n * (values.size() - 1) / (count - 1);
     indices.push_back(static_cast<int64_t>(index));
     kept.push_back(values[index]);
   }
-  double rms = values.empty() ? 0 : std::sqrt(squares / values.size());
   return json::Object{{"size", static_cast<int64_t>(values.size())},
-                      {"rms", rms},
+                      {"rms", rmsOf(values)},
                       {"largest", largest},
                       {"indices", std::move(indices)},
                       {"values", std::move(kept)}};
@@ -94,6 +107,41 @@ template <typename T> json::Array array(const std::vector<T> &values) {
   return result;
 }
 
+/// `value` or, with `away`, its neighbour of larger size, in f32 still.
+float inBf16(float value, bool away) {
+  uint32_t bits = llvm::bit_cast<uint32_t>(value);
+  bits += 0x7fff + ((bits >> 16) & 1);
+  return llvm::bit_cast<float>((bits & 0xffff0000) + (away ? 0x10000 : 0));
+}
+
+/// Whether a gradient can be had in bf16 at all: by how much the exact one
+/// changes, as a root mean square, when each parameter moves to a neighbour or
+/// stays. A normalised output of one token is the sign of its q times k, which
+/// may be nearly zero.
+json::Object
+sensitivity(CompiledModel &model, const CompiledModel::Batch &batch,
+            const std::map<std::string, std::vector<double>> &exact) {
+  llvm::MutableArrayRef<float> values(model.model->parameters(),
+                                      model.model->parameterTable().elements);
+  const std::vector<float> original(values.begin(), values.end());
+  std::mt19937 random(batch.ids.size());
+  std::map<std::string, double> largest;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    for (auto [value, from] : llvm::zip(values, original))
+      value = inBf16(from, random() % 2);
+    for (auto &[path, moved] : model.oracleBackward(batch)) {
+      for (auto [value, from] : llvm::zip_equal(moved, exact.at(path)))
+        value -= from;
+      largest[path] = std::max(largest[path], rmsOf(moved));
+    }
+  }
+  llvm::copy(original, values.begin());
+  json::Object result;
+  for (const auto &[path, change] : largest)
+    result[path] = change;
+  return result;
+}
+
 json::Object record(CompiledModel &model, int64_t length) {
   CompiledModel::Batch batch = model.randomBatch({length}, length);
   std::vector<double> losses = model.oracleLoss(batch);
@@ -101,7 +149,8 @@ json::Object record(CompiledModel &model, int64_t length) {
   auto gradients = model.backward(batch, found);
   compare("loss", found, losses, kForward);
   json::Object expected;
-  for (auto &[path, values] : model.oracleBackward(batch)) {
+  auto exact = model.oracleBackward(batch);
+  for (const auto &[path, values] : exact) {
     compare(path, gradients[path], values, kBackward);
     expected[path] = sample(values);
   }
@@ -109,6 +158,9 @@ json::Object record(CompiledModel &model, int64_t length) {
   size_t vocab = logits.size() / length;
   llvm::ArrayRef<double> rows(logits);
   size_t kept = std::min<int64_t>(length, 2);
+  json::Object moved;
+  if (length <= kLongestMoved)
+    moved = sensitivity(model, batch, exact);
   return json::Object{
       {"length", length},
       {"ids", array(batch.ids)},
@@ -116,7 +168,15 @@ json::Object record(CompiledModel &model, int64_t length) {
       {"weights", array(batch.weights)},
       {"loss", sample(losses)},
       {"gradients", std::move(expected)},
+      {"moved", std::move(moved)},
       {"last_logits", json::Array(rows.take_back(kept * vocab))}};
+}
+
+void roundToBf16(CompiledModel &model) {
+  llvm::MutableArrayRef<float> values(model.model->parameters(),
+                                      model.model->parameterTable().elements);
+  for (float &value : values)
+    value = inBf16(value, false);
 }
 
 int recordReference(llvm::StringRef specPath, llvm::StringRef folder,
@@ -127,6 +187,7 @@ int recordReference(llvm::StringRef specPath, llvm::StringRef folder,
   CompiledModel model((*text)->getBuffer());
   if (!model.ok())
     fail(specPath + ": " + model.report);
+  roundToBf16(model);
   std::string stem = (folder + "/" + llvm::sys::path::stem(specPath)).str();
   hyb::rt::Status saved = model.model->saveWeights(stem + ".safetensors");
   if (!saved.ok())
@@ -142,13 +203,17 @@ int recordReference(llvm::StringRef specPath, llvm::StringRef folder,
 }
 
 int writeRandom(llvm::StringRef folder, llvm::StringRef first,
-                llvm::StringRef count) {
+                llvm::StringRef count, llvm::StringRef dtype) {
   uint64_t begin, number;
   if (first.getAsInteger(10, begin) || count.getAsInteger(10, number))
     fail("FIRST and COUNT are numbers");
   for (uint64_t seed = begin; seed < begin + number; ++seed) {
     cases::RandomStack stack = cases::makeRandomStack(seed);
-    std::string stem = llvm::formatv("{0}/random-{1}", folder, seed).str();
+    std::string stem =
+        (folder + "/random-" + (dtype.empty() ? "" : dtype + "-")).str() +
+        std::to_string(seed);
+    if (!dtype.empty())
+      stack.spec = cases::inType(std::move(stack.spec), dtype);
     write(stem + ".mlir", stack.spec);
     json::Value value(json::Object{{"lengths", array(stack.lengths)},
                                    {"vocab", stack.vocab}});
@@ -161,11 +226,14 @@ int writeRandom(llvm::StringRef folder, llvm::StringRef first,
 
 int main(int count, char **arguments) {
   llvm::ArrayRef<const char *> given(arguments + 1, arguments + count);
-  if (given.size() == 4 && llvm::StringRef(given[0]) == "--random")
-    return writeRandom(given[1], given[2], given[3]);
+  if ((given.size() == 4 || given.size() == 5) &&
+      llvm::StringRef(given[0]) == "--random")
+    return writeRandom(given[1], given[2], given[3],
+                       given.size() == 5 ? given[4] : "");
   if (given.size() >= 3)
     return recordReference(given[0], given[1], given.drop_front(2));
-  llvm::errs() << "usage: record-reference SPEC FOLDER LENGTH...\n"
-                  "       record-reference --random FOLDER FIRST COUNT\n";
+  llvm::errs()
+      << "usage: record-reference SPEC FOLDER LENGTH...\n"
+         "       record-reference --random FOLDER FIRST COUNT [DTYPE]\n";
   return 2;
 }
