@@ -7,12 +7,16 @@
 //
 //   gpu-kernels FOLDER [CHIP] [program.mlir...]
 //
-// Compiles the programs that bench/gpu_kernels.py times, and those of the given
+// Compiles the programs that bench/gpu_kernels.py times, or those of the given
 // files, to FOLDER/NAME.cubin and NAME.ptx, and prints one JSON line for each:
-// how it is launched and what ptxas says of it.
+// how it is launched and what ptxas says of it. Graph functions of a file are
+// scheduled first; a line for each says what it launches.
 //
 //===----------------------------------------------------------------------===//
 
+#include "gpu_functions.h"
+
+#include "hybrid/Driver/Register.h"
 #include "hybrid/Target/NVPTX/Compile.h"
 #include "hybrid/Tile/Families/Optimiser.h"
 #include "hybrid/Tile/Families/Product.h"
@@ -23,6 +27,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FileSystem.h"
 #include <chrono>
 
@@ -162,16 +167,23 @@ int main(int count, char **arguments) {
     llvm::errs() << "usage: gpu-kernels FOLDER [CHIP] [program.mlir...]\n";
     return 2;
   }
-  MLIRContext context;
+  DialectRegistry registry;
+  registerAllHybridDialects(registry);
+  registerAllHybridPasses();
+  registerTransformsPasses();
+  MLIRContext context(registry);
   context.loadDialect<tile::TileDialect, arith::ArithDialect, math::MathDialect,
                       scf::SCFDialect, tensor::TensorDialect>();
-  Emitter emitter(context, arguments[1], count > 2 ? arguments[2] : "sm_90a");
+  StringRef chip = count > 2 ? arguments[2] : "sm_90a";
+  Emitter emitter(context, arguments[1], chip);
   for (int n = 3; n < count; ++n) {
     auto module = parseSourceFile<ModuleOp>(arguments[n], &context);
-    if (!module)
+    if (!module || failed(scheduleFunctions(*module, ("cuda:" + chip).str())))
       return 1;
     for (auto program : module->getOps<tile::ProgramOp>())
       emitter.emit(program.getSymName(), *module, program);
+    // Whole tiles and less than one, then what is timed.
+    describeFunctions(*module, {1, 200, 1000, 32768});
   }
   if (count <= 3)
     emitFamilies(emitter);

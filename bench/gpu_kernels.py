@@ -3,6 +3,10 @@
     gpu-kernels FOLDER sm_90a bench/programs/*.mlir > FOLDER/manifest.json
     python3 gpu_kernels.py FOLDER
 
+A function of graph operations (bench/programs/products.mlir: the products of
+training) runs as the launches that the compiler makes of it, is checked at
+several numbers of tokens and timed at the last one beside torch.matmul.
+
 Kernels of sm_90a's own (`*_hopper*`) are also checked on sequences of unlike
 lengths and with a sequence that holds NaN, and timed beside cuBLASLt
 (torch.matmul) and cuDNN's attention; the last column is their time over ours.
@@ -302,6 +306,60 @@ def softmax_hopper(kernel):
                f"{peer:.3f} ms, {peer / ms:.3f}")
 
 
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+
+
+class Function:
+    """The launches of a graph function in a call of so many tokens."""
+
+    def __init__(self, row, kernels):
+        self.row = row
+        self.values = []
+        for n, value in enumerate(row["values"]):
+            kind = TYPES[value["type"]]
+            make = torch.randn if n < row["arguments"] else torch.full
+            fill = () if n < row["arguments"] else (float("nan"),)
+            self.values.append(
+                make(value["shape"], *fill, dtype=kind, device="cuda"))
+        self.launches = [
+            kernels[launch["kernel"]].bind(
+                [self.values[n] for n in launch["views"]], launch["grid"],
+                [True] * len(launch["grid"]))
+            for launch in row["launches"]]
+
+    def __call__(self):
+        for launch in self.launches:
+            launch()
+
+
+def products(row, kernels, is_timed):
+    """y = x Wᵀ, dx = dy W or dW = dyᵀ x, as the name says."""
+    run = Function(row, kernels)
+    kind = row["function"].split("_")[0]
+    a, b, c = run.values[0], run.values[1], run.values[row["result"]]
+    run()
+    # Some rows of the result, the last ones among them.
+    rows = torch.arange(c.shape[0], device="cuda")
+    rows = torch.cat([rows[:64], rows[-192:]])
+    left = (a[:, rows].T if kind == "weight" else a[rows]).double()
+    right = (b.T if kind == "forward" else b).double()
+    wrong = error(c[rows], left @ right)
+    if not wrong < (1e-4 if c.dtype == torch.float32 else 4e-3):
+        raise RuntimeError(
+            f"{row['function']} of {row['tokens']} tokens: error {wrong}")
+    if not is_timed:
+        return
+    peer = {"forward": lambda: a @ b.T, "input": lambda: a @ b,
+            "weight": lambda: a.T @ b}[kind]
+    ours, theirs = median_ms(run), median_ms(peer)
+    depth = a.shape[0 if kind == "weight" else 1]
+    flops = 2 * c.numel() * depth
+    floor = flops / BF16_RATE * 1e3
+    print(f"{row['function']:22} {ours:8.3f} ms  floor {floor:7.3f}  error "
+          f"{wrong:.1e}  {flops / ours / 1e9:.0f} TF/s, torch {theirs:.3f} ms = "
+          f"{flops / theirs / 1e9:.0f} TF/s, {theirs / ours:.3f}", flush=True)
+
+
 def adamw(kernel):
     n = 1 << 26
     p, g, m, v = (torch.rand(n, device="cuda") for _ in range(4))
@@ -317,9 +375,19 @@ def main():
     torch.manual_seed(1)
     torch.cuda.init()
     torch.zeros(1, device="cuda")
-    for line in open(f"{folder}/manifest.json"):
-        row = json.loads(line)
-        kernel, name = Kernel(folder, row), row["name"]
+    rows = [json.loads(line) for line in open(f"{folder}/manifest.json")]
+    kernels = {row["name"]: Kernel(folder, row)
+               for row in rows if "function" not in row}
+    functions = [row for row in rows if "function" in row]
+    for row, following in zip(functions, functions[1:] + [None]):
+        is_last = not following or following["function"] != row["function"]
+        products(row, kernels, is_timed=is_last)
+        torch.cuda.empty_cache()
+    # What functions launch has been run with them.
+    parts = {launch["kernel"] for row in functions for launch in row["launches"]}
+    for name, kernel in kernels.items():
+        if name in parts:
+            continue
         dtype = torch.bfloat16 if name.endswith("bf16") else torch.float32
         if name.startswith("product") and "_hopper" in name:
             product_hopper(kernel)

@@ -46,7 +46,7 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"cpu\"",
            "the target whose strategies are used">,
-    Option<"hopper", "hopper", "bool", /*default=*/"false",
+    Option<"hopper", "hopper", "bool", /*default=*/"true",
            "write schedule records for what sm_90a alone has, where the target "
            "is cuda:sm_90a and the data bf16 or f16">,
   ];

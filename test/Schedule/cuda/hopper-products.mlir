@@ -1,7 +1,7 @@
 // Products of 16-bit operands for sm_90a, with the records of their programs.
-// RUN: hybrid-opt %s -split-input-file -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_90a hopper=true})' | FileCheck %s
-// RUN: hybrid-opt %s -split-input-file -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_90a})' | FileCheck %s --check-prefix=OFF
-// RUN: hybrid-opt %s -split-input-file -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_80 hopper=true})' | FileCheck %s --check-prefix=OFF
+// RUN: hybrid-opt %s -split-input-file -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_90a})' | FileCheck %s
+// RUN: hybrid-opt %s -split-input-file -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_90a hopper=false})' | FileCheck %s --check-prefix=OFF
+// RUN: hybrid-opt %s -split-input-file -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_80})' | FileCheck %s --check-prefix=OFF
 // OFF-NOT: tile.schedule
 
 // y = x Wᵀ: both operands lie in rows.
