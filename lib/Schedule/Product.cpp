@@ -120,14 +120,10 @@ private:
   SmallVector<Value> upTo(OpBuilder &builder, int64_t rows,
                           Scheduler::Algorithm guarded,
                           Scheduler::Algorithm general);
-  SmallVector<Value> reading(OpBuilder &builder);
   SmallVector<Value> few(OpBuilder &builder);
   SmallVector<Value> medium(OpBuilder &builder);
   SmallVector<Value> single(OpBuilder &builder);
   SmallVector<Value> square(OpBuilder &builder);
-  bool hasReading() const {
-    return target.readingRows > 0 && shape.transposeB && !shape.transposeA;
-  }
   /// The most rows of which tiles leave processors idle.
   int64_t rowsWithin(int64_t rowTile, int64_t columnTile) const {
     int64_t columns = llvm::divideCeil(shape.columns, columnTile);
@@ -211,15 +207,6 @@ SmallVector<Value> ProductSchedule::upTo(OpBuilder &builder, int64_t rows,
                        rows - shape.dynamicSize, guarded, general));
 }
 
-SmallVector<Value> ProductSchedule::reading(OpBuilder &builder) {
-  // As deep as the matrix allows, in a power of two.
-  tile::ProductShape tiled = shape;
-  tiled.depthTile = std::min<int64_t>(llvm::bit_ceil<uint64_t>(shape.depth),
-                                      target.readElements / 4);
-  tiled.columnTile = target.readElements / tiled.depthTile;
-  return launch(builder, program("reading", tiled, tile::buildRowProduct));
-}
-
 SmallVector<Value> ProductSchedule::few(OpBuilder &builder) {
   tile::ProductShape tiled = shape;
   tiled.rowTile = target.fewRows;
@@ -258,13 +245,6 @@ Value ProductSchedule::decoded(OpBuilder &builder) {
         inner, 1, [&](OpBuilder &at) { return single(at); },
         [&](OpBuilder &at) { return few(at); });
   };
-  auto step = [&](OpBuilder &inner) {
-    if (!hasReading())
-      return fewOrSingle(inner);
-    return upTo(
-        inner, target.readingRows, [&](OpBuilder &at) { return reading(at); },
-        fewOrSingle);
-  };
   auto widest = [&](OpBuilder &inner) {
     return SmallVector<Value>{whole(inner)};
   };
@@ -280,7 +260,7 @@ Value ProductSchedule::decoded(OpBuilder &builder) {
     return upTo(
         inner, mediumRows(), [&](OpBuilder &at) { return medium(at); }, many);
   };
-  return upTo(builder, target.fewRows, step, mediumOrMany).front();
+  return upTo(builder, target.fewRows, fewOrSingle, mediumOrMany).front();
 }
 
 std::string ProductSchedule::blocks() const {
@@ -298,9 +278,6 @@ std::string ProductSchedule::blocksReason() const {
 
 void ProductSchedule::explainDecoded() {
   std::string text = "the matrix read once for ";
-  if (hasReading())
-    text = "the matrix read by each of up to " +
-           std::to_string(target.readingRows) + " rows, once for ";
   if (target.singleRows > 0)
     text += "one row and for ";
   text += "up to " + std::to_string(target.fewRows) + " rows, else ";

@@ -8,6 +8,7 @@
 #include "hybrid/Schedule/Passes.h"
 
 #include "Overlap.h"
+#include "RowProducts.h"
 #include "Scheduler.h"
 #include "Views.h"
 #include "hybrid/Tile/TileDialect.h"
@@ -106,6 +107,8 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
 
   LogicalResult scheduleEntry(Scheduler &scheduler, func::FuncOp function) {
     numCopies += insertCopies(function);
+    if (failed(scheduleRowProducts(scheduler, function)))
+      return failure();
     // Strategies replace the operation they are given and may look at its
     // users, which are scheduled after it.
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))

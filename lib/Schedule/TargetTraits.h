@@ -34,9 +34,9 @@ struct TargetTraits {
   /// Narrowest tile of columns in a step, rows and columns of a tile where
   /// whole tiles would leave processors idle.
   int64_t leastStepColumns, mediumTile;
-  /// Rows up to which each reads the matrix for itself, and the elements of the
-  /// matrix that a point takes at once. 0 rows: no program of that kind.
-  int64_t readingRows, readElements;
+  /// Rows up to which each reads its matrices for itself; 0: no program of that
+  /// kind. The most columns that a point takes, and bytes of them.
+  int64_t readingRows, readColumns, readBytes;
   /// Most ranges of depth, and most elements of all their sums.
   int64_t mostSplits, splitElements;
   /// Warpgroups that multiply 16-bit operands, 64 rows each, of tiles that a

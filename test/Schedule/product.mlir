@@ -37,12 +37,12 @@ func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
 // CUDA-DAG: #[[READ:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 4 >= 0)>
 // CUDA-DAG: #[[MEDIUM:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 16768 >= 0)>
 // CUDA-LABEL: func.func @extend
-// CUDA:         hybrid.alternatives [#[[FEW]]]
-// CUDA:           hybrid.alternatives [#[[READ]]]
-// CUDA:             hybrid.dispatch @row_product_
-// CUDA:           }, {
-// CUDA:             hybrid.dispatch @product_
+// CUDA:         hybrid.alternatives [#[[READ]]]
+// CUDA:           hybrid.dispatch @row_products_
 // CUDA:         }, {
+// CUDA:           hybrid.alternatives [#[[FEW]]]
+// CUDA:             hybrid.dispatch @product_
+// CUDA:           }, {
 // CUDA:           hybrid.alternatives [#[[MEDIUM]]]
 // CUDA:             hybrid.dispatch @[[M:product_[0-9a-f]+]](
 // CUDA:           }, {

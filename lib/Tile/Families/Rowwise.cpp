@@ -73,36 +73,10 @@ Value RowwiseEmitter::positionsEnd(Value segments) {
 }
 
 //===----------------------------------------------------------------------===//
-// The program
+// RowwiseBody
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// What is emitted: the operations of a region, or one operation by itself.
-class RowwiseProgram {
-public:
-  RowwiseProgram(Operation *op, int64_t blockElements, int64_t mostRows);
-  LogicalResult check();
-  ProgramOp build(OpBuilder &builder);
-
-private:
-  int64_t chooseBlockRows(int64_t blockElements, int64_t mostRows) const;
-  /// Where a block must stop; none where every block is full.
-  SmallVector<Value> rowLimit(Value numRows) const;
-  SmallVector<Type> viewTypes(MLIRContext *context) const;
-  void loadOperands(RowwiseEmitter &e, Value firstRow, Value numRows);
-  void emit(RowwiseEmitter &e);
-
-  Operation *op;
-  SmallVector<Operation *> body;
-  SmallVector<Value> operands; // as the body names them
-  SmallVector<Value> results;
-  RowBlock block;
-};
-} // namespace
-
-RowwiseProgram::RowwiseProgram(Operation *op, int64_t blockElements,
-                               int64_t mostRows)
-    : op(op) {
+RowwiseBody::RowwiseBody(Operation *op) : op(op) {
   if (auto region = dyn_cast<RowwiseOp>(op)) {
     Block &inside = region.getBody().front();
     for (Operation &inner : inside.without_terminator())
@@ -115,11 +89,9 @@ RowwiseProgram::RowwiseProgram(Operation *op, int64_t blockElements,
     llvm::append_range(results, op->getResults());
   }
   block.rowType = cast<RankedTensorType>(results.front().getType());
-  block.rows = chooseBlockRows(blockElements, mostRows);
 }
 
-int64_t RowwiseProgram::chooseBlockRows(int64_t blockElements,
-                                        int64_t mostRows) const {
+void RowwiseBody::chooseRows(int64_t blockElements, int64_t mostRows) {
   int64_t widest = 1;
   auto widen = [&](Type type) {
     if (!block.hasRows(type))
@@ -135,14 +107,14 @@ int64_t RowwiseProgram::chooseBlockRows(int64_t blockElements,
   // A power of two: blocks of a contiguous buffer then start aligned.
   rows = int64_t(1) << llvm::Log2_64(rows);
   int64_t all = block.rowType.getDimSize(0);
-  return ShapedType::isDynamic(all) ? rows : std::min(rows, all);
+  block.rows = ShapedType::isDynamic(all) ? rows : std::min(rows, all);
 }
 
-SmallVector<Value> RowwiseProgram::rowLimit(Value numRows) const {
+SmallVector<Value> RowwiseBody::rowLimit(Value numRows) const {
   return block.rows == 1 ? SmallVector<Value>() : SmallVector<Value>{numRows};
 }
 
-LogicalResult RowwiseProgram::check() {
+LogicalResult RowwiseBody::check() const {
   for (Operation *inner : body) {
     if (!lookupRowwiseEmission(inner))
       return inner->emitOpError("has no row-wise emission");
@@ -164,24 +136,26 @@ LogicalResult RowwiseProgram::check() {
   return success();
 }
 
-SmallVector<Type> RowwiseProgram::viewTypes(MLIRContext *context) const {
-  SmallVector<Type> types;
-  auto add = [&](Type type) {
-    if (isa<SegmentsType>(type))
-      return llvm::append_range(types,
-                                KernelBuilder::segmentViewTypes(context));
-    auto tensor = cast<RankedTensorType>(type);
-    types.push_back(ViewType::get(tensor.getShape(), tensor.getElementType()));
-  };
-  for (Value operand : operands)
-    add(operand.getType());
-  for (Value result : results)
-    add(result.getType());
-  return types;
+static Type viewTypeOf(Value value) {
+  auto tensor = cast<RankedTensorType>(value.getType());
+  return ViewType::get(tensor.getShape(), tensor.getElementType());
 }
 
-void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow,
-                                  Value numRows) {
+void RowwiseBody::appendOperandViews(SmallVectorImpl<Type> &types) const {
+  for (Value operand : operands)
+    if (isa<SegmentsType>(operand.getType()))
+      llvm::append_range(types,
+                         KernelBuilder::segmentViewTypes(operand.getContext()));
+    else
+      types.push_back(viewTypeOf(operand));
+}
+
+Type RowwiseBody::resultView(unsigned n) const {
+  return viewTypeOf(results[n]);
+}
+
+void RowwiseBody::load(RowwiseEmitter &e, Value firstRow, Value numRows,
+                       bool withRows, bool withoutRows) const {
   unsigned view = 0, loaded = 0;
   for (Value operand : operands) {
     Value from = e.k.view(view++);
@@ -189,8 +163,10 @@ void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow,
       e.setSegments(operand, from, e.k.view(view++));
       continue;
     }
+    unsigned number = loaded++;
+    bool isWanted = block.hasRows(operand.getType()) ? withRows : withoutRows;
     // A region's argument that nothing reads is not loaded.
-    if (e.tileOf(operand) || operand.use_empty())
+    if (!isWanted || e.tileOf(operand) || operand.use_empty())
       continue;
     auto type = cast<RankedTensorType>(operand.getType());
     SmallVector<int64_t> shape = e.tileShape(type);
@@ -202,35 +178,46 @@ void RowwiseProgram::loadOperands(RowwiseEmitter &e, Value firstRow,
     SmallVector<int64_t> dims =
         llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
     Value tile = e.k.load(from, indices, dims, shape, limits);
-    e.setTile(operand, e.k.named(("load_" + Twine(loaded++)).str(), tile));
+    e.setTile(operand, e.k.named(("load_" + Twine(number)).str(), tile));
   }
 }
 
-void RowwiseProgram::emit(RowwiseEmitter &e) {
+void RowwiseBody::emit(RowwiseEmitter &e) const {
   for (Operation *inner : body)
     e.setTile(inner->getResult(0), lookupRowwiseEmission(inner)(e, inner));
 }
 
-ProgramOp RowwiseProgram::build(OpBuilder &builder) {
-  MLIRContext *context = builder.getContext();
+void RowwiseBody::store(RowwiseEmitter &e, unsigned n, Value view,
+                        Value firstRow, Value numRows) const {
+  SmallVector<Value> indices(
+      cast<RankedTensorType>(results[n].getType()).getRank(), e.k.idx(0));
+  indices.front() = firstRow;
+  SmallVector<int64_t> dims =
+      llvm::to_vector(llvm::seq<int64_t>(0, indices.size()));
+  e.k.store(e.tileOf(results[n]), view, indices, dims, rowLimit(numRows));
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+static ProgramOp buildProgram(OpBuilder &builder, const RowwiseBody &body) {
+  const RowBlock &block = body.block;
+  SmallVector<Type> types;
+  body.appendOperandViews(types);
+  const unsigned firstResult = types.size();
+  for (unsigned n = 0; n < body.results.size(); ++n)
+    types.push_back(body.resultView(n));
   AffineExpr rows = getSizes(block.rowType).getResult(0);
-  KernelBuilder k(builder, op->getLoc(), "rowwise", {rows.ceilDiv(block.rows)},
-                  {Order::parallel}, viewTypes(context));
-  unsigned firstResult = k.numViews() - results.size();
+  KernelBuilder k(builder, body.op->getLoc(), "rowwise",
+                  {rows.ceilDiv(block.rows)}, {Order::parallel}, types);
   Value firstRow = k.mul(k.id(0), k.idx(block.rows));
   Value numRows = k.dim(k.view(firstResult), 0);
   RowwiseEmitter e(k, block, firstRow, numRows);
-  loadOperands(e, firstRow, numRows);
-  emit(e);
-  for (auto [n, result] : llvm::enumerate(results)) {
-    SmallVector<Value> indices(
-        cast<RankedTensorType>(result.getType()).getRank(), k.idx(0));
-    indices.front() = firstRow;
-    SmallVector<int64_t> dims =
-        llvm::to_vector(llvm::seq<int64_t>(0, indices.size()));
-    k.store(e.tileOf(result), k.view(firstResult + n), indices, dims,
-            rowLimit(numRows));
-  }
+  body.load(e, firstRow, numRows);
+  body.emit(e);
+  for (unsigned n = 0; n < body.results.size(); ++n)
+    body.store(e, n, k.view(firstResult + n), firstRow, numRows);
   return k.finish();
 }
 
@@ -238,10 +225,11 @@ FailureOr<ProgramOp> hybrid::tile::buildRowwise(OpBuilder &builder,
                                                 Operation *op,
                                                 int64_t blockElements,
                                                 int64_t mostRows) {
-  RowwiseProgram program(op, blockElements, mostRows);
-  if (failed(program.check()))
+  RowwiseBody body(op);
+  if (failed(body.check()))
     return failure();
-  return program.build(builder);
+  body.chooseRows(blockElements, mostRows);
+  return buildProgram(builder, body);
 }
 
 bool hybrid::tile::hasRowwiseEmission(Operation *op) {

@@ -71,6 +71,39 @@ private:
   llvm::DenseMap<mlir::Value, SegmentViews> segmentViews;
 };
 
+/// What is emitted, the operations of a region or one operation by itself, and
+/// how it is part of a program.
+struct RowwiseBody {
+  explicit RowwiseBody(mlir::Operation *op);
+
+  /// An error at the operation for shapes that tiles cannot have.
+  mlir::LogicalResult check() const;
+  /// Rows of a point: see buildRowwise.
+  void chooseRows(int64_t blockElements, int64_t mostRows);
+
+  /// The views of the operands, which are the first of the program's.
+  void appendOperandViews(llvm::SmallVectorImpl<mlir::Type> &types) const;
+  mlir::Type resultView(unsigned n) const;
+
+  /// Loads every operand once; those with rows and the others may be loaded
+  /// apart.
+  void load(RowwiseEmitter &e, mlir::Value firstRow, mlir::Value numRows,
+            bool withRows = true, bool withoutRows = true) const;
+  void emit(RowwiseEmitter &e) const;
+  void store(RowwiseEmitter &e, unsigned n, mlir::Value view,
+             mlir::Value firstRow, mlir::Value numRows) const;
+
+  mlir::Operation *op;
+  llvm::SmallVector<mlir::Operation *> body;
+  llvm::SmallVector<mlir::Value> operands; // as the body names them
+  llvm::SmallVector<mlir::Value> results;
+  RowBlock block;
+
+private:
+  /// Where a block must stop; none where every block is full.
+  llvm::SmallVector<mlir::Value> rowLimit(mlir::Value numRows) const;
+};
+
 /// Emits the tile operations of `op` and returns the tile of its result.
 using RowwiseEmission = mlir::Value (*)(RowwiseEmitter &e, mlir::Operation *op);
 

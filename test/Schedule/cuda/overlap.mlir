@@ -5,7 +5,7 @@
 // RUN: hybrid-opt %s --hybrid-schedule=target=cpu | FileCheck %s --check-prefix=CPU
 //
 // CPU-NOT: tile.overlap
-// CHECK-DAG: tile.program @row_product{{.*}}tile.overlap = array<i64: 1>
+// CHECK-DAG: tile.program @row_products{{.*}}tile.overlap = array<i64: 1>
 // CHECK-DAG: tile.program @softmax_append{{.*}}tile.overlap = array<i64: 4, 5>
 // CHECK-DAG: tile.program @softmax_cached{{.*}}tile.overlap = array<i64: 3, 4>
 // CHECK-DAG: tile.program @rowwise_{{[0-9a-f]+}}(%{{.*}}: !tile.view<?x8xf32>, %{{.*}}: !tile.view<?x8xf32>) grid {{.*}} order [parallel] {

@@ -17,6 +17,7 @@
 #include <KernelHarness.h>
 
 #include "hybrid/Tile/Families/Product.h"
+#include "hybrid/Tile/Families/RowProducts.h"
 
 using namespace mlir;
 using hybrid::target::KernelTest;
@@ -310,18 +311,22 @@ TEST_F(ProductKernelTest, OneRow) {
   }
 }
 
-TEST_F(ProductKernelTest, RowsThatReadTheMatrix) {
+TEST_F(ProductKernelTest, RowsThatReadSeveralMatrices) {
   for (auto [columns, depth] :
-       {std::pair<int64_t, int64_t>{64, 512}, {70, 600}}) {
+       {std::pair<int64_t, int64_t>{64, 512}, {70, 600}, {16, 40}}) {
     module = ModuleOp::create(UnknownLoc::get(&context));
-    ProductShape s{kStream, columns, depth, false, true};
+    RowProductsShape s;
+    s.depth = depth;
+    s.depthTile = 512;
     s.columnTile = 8;
-    s.depthTile = 256;
+    s.matrices = {{columns}, {3 * columns}};
     HostBuffer a = random({3, depth}), b = random({columns, depth}),
-               c({3, columns}, kNaN);
+               wide = random({3 * columns, depth}), c({3, columns}, kNaN),
+               d({3, 3 * columns}, kNaN);
     OpBuilder at = builder();
-    compare(buildRowProduct(at, at.getUnknownLoc(), s), {&a, &b, &c},
-            {3, 1, 3, 0, 0, 0});
+    FailureOr<ProgramOp> program = buildRowProducts(at, at.getUnknownLoc(), s);
+    ASSERT_TRUE(succeeded(program));
+    compare(*program, {&a, &b, &wide, &c, &d}, {3, 1, 3, 0, 0, 0});
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "hybrid/Tile/Families/Product.h"
 #include "ProgramTest.h"
+#include "hybrid/Tile/Families/RowProducts.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -16,9 +17,7 @@ namespace {
 class ProductTest : public ProgramTest {
 protected:
   /// `stream` is the number of rows that kDynamic stands for.
-  void check(const ProductShape &s, int64_t stream,
-             ProgramOp (*build)(OpBuilder &, Location,
-                                const ProductShape &) = buildProduct) {
+  void check(const ProductShape &s, int64_t stream) {
     auto sizeOf = [&](int64_t size) {
       return ShapedType::isDynamic(size) ? stream : size;
     };
@@ -42,7 +41,7 @@ protected:
     Location loc = at.getUnknownLoc();
     int64_t call[] = {stream, 1, stream, 0, 0, 0};
     if (s.splits == 1) {
-      run(build(at, loc, s), {&a, &b, &c}, call);
+      run(buildProduct(at, loc, s), {&a, &b, &c}, call);
     } else {
       HostBuffer parts({s.splits, rows, s.columns}, kNaN);
       run(buildProduct(at, loc, s), {&a, &b, &parts}, call);
@@ -95,15 +94,39 @@ TEST_F(ProductTest, FewRows) {
     check(s, stream);
 }
 
-TEST_F(ProductTest, RowsThatReadTheMatrix) {
-  for (auto [columns, depth] :
-       {std::pair<int64_t, int64_t>{8, 32}, {10, 40}, {8, 40}, {10, 32}}) {
-    ProductShape s{kStream, columns, depth, false, true};
-    s.columnTile = 4;
-    s.depthTile = 16;
-    for (int64_t stream : {0, 1, 3})
-      check(s, stream, buildRowProduct);
-  }
+// Matrices whose columns are cut by a limit and whole, of a depth in pieces and
+// in one. With a row-wise operation in front: test/Schedule/cuda.
+TEST_F(ProductTest, RowsThatReadSeveralMatrices) {
+  constexpr int64_t kColumns[] = {8, 10, 3};
+  for (auto [depth, piece] :
+       {std::pair<int64_t, int64_t>{32, 64}, {32, 16}, {40, 16}})
+    for (int64_t stream : {0, 1, 3}) {
+      RowProductsShape s;
+      s.depth = depth;
+      s.depthTile = piece;
+      HostBuffer a = random({stream, depth});
+      SmallVector<HostBuffer> matrices, results, expected;
+      for (int64_t columns : kColumns) {
+        s.matrices.push_back({columns});
+        matrices.push_back(random({columns, depth}));
+        results.push_back(HostBuffer({stream, columns}, kNaN));
+        expected.push_back(HostBuffer({stream, columns}, 0.0));
+        for (int64_t i = 0; i < stream; ++i)
+          for (int64_t j = 0; j < columns; ++j)
+            for (int64_t n = 0; n < depth; ++n)
+              expected.back()({i, j}) += a({i, n}) * matrices.back()({j, n});
+      }
+      OpBuilder at = builder();
+      FailureOr<ProgramOp> program =
+          buildRowProducts(at, at.getUnknownLoc(), s);
+      ASSERT_TRUE(succeeded(program));
+      run(*program,
+          {&a, &matrices[0], &matrices[1], &matrices[2], &results[0],
+           &results[1], &results[2]},
+          {stream, 1, stream, 0, 0, 0});
+      for (size_t n = 0; n < results.size(); ++n)
+        EXPECT_LT(distance(results[n], expected[n]), 1e-11);
+    }
 }
 
 // Blocks of one row have no limit of rows, with columns and depth that are cut

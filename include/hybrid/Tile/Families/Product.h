@@ -53,13 +53,6 @@ ProgramOp buildProduct(mlir::OpBuilder &builder, mlir::Location loc,
 ProgramOp buildProductSum(mlir::OpBuilder &builder, mlir::Location loc,
                           const ProductShape &shape);
 
-/// The product with b transposed for a few rows, each read against the whole
-/// matrix: one point per row and block of columns, sums of every column in as
-/// many places as the tile is deep, added up at the end. No matrix unit, whose
-/// sums would wait for one another; what costs is reading b. Views: a, b, c.
-ProgramOp buildRowProduct(mlir::OpBuilder &builder, mlir::Location loc,
-                          const ProductShape &shape);
-
 } // namespace hybrid::tile
 
 #endif // HYBRID_TILE_FAMILIES_PRODUCT_H

@@ -1,0 +1,53 @@
+//===- RowProducts.h - few rows through several matrices -*- C++ -*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef HYBRID_TILE_FAMILIES_ROWPRODUCTS_H
+#define HYBRID_TILE_FAMILIES_ROWPRODUCTS_H
+
+#include "hybrid/Tile/TileOps.h"
+#include "mlir/IR/AffineExpr.h"
+
+namespace hybrid::tile {
+
+/// c_i[r, n] = Σ_k a[r, k] b_i[n, k] for a few rows r, each read against the
+/// whole of every matrix b_i [columns, depth].
+struct RowProductsShape {
+  struct Matrix {
+    int64_t columns;
+    /// Of the result; null is f32.
+    mlir::Type result = {};
+  };
+  llvm::SmallVector<Matrix> matrices;
+  int64_t depth = 64;
+  /// Columns that a point takes, and its depth at once.
+  int64_t columnTile = 4, depthTile = 8192;
+  /// The number of rows, for the grid; null means the tokens.
+  mlir::AffineExpr rows = {};
+  /// Of a and the matrices; null is f32.
+  mlir::Type element = {};
+
+  /// What makes the rows from others, if anything does: a `hybrid.rowwise`
+  /// region or an operation that could stand in one, of whose results number
+  /// `row` is a, and those in `kept` are stored.
+  mlir::Operation *rowwise = nullptr;
+  unsigned row = 0;
+  llvm::SmallVector<unsigned> kept;
+};
+
+/// Views: a, or the operands of the row-wise operation; the matrices; the kept
+/// results; c_i. One point per row and block of columns of any matrix. No
+/// matrix unit, whose sums would wait for one another: what costs is reading
+/// the matrices, so that all of a point's part is asked for at once, before the
+/// row is there, and every point makes the row for itself. Fails with an error
+/// at a row-wise operation that has shapes that tiles cannot have.
+mlir::FailureOr<ProgramOp> buildRowProducts(mlir::OpBuilder &builder,
+                                            mlir::Location loc,
+                                            const RowProductsShape &shape);
+
+} // namespace hybrid::tile
+
+#endif // HYBRID_TILE_FAMILIES_ROWPRODUCTS_H

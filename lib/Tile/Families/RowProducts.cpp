@@ -1,0 +1,186 @@
+//===- RowProducts.cpp - few rows through several matrices ----------------===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "hybrid/Tile/Families/RowProducts.h"
+
+#include "RowwiseEmitter.h"
+
+using namespace mlir;
+using namespace hybrid::tile;
+
+namespace {
+class RowProducts {
+public:
+  RowProducts(OpBuilder &builder, Location loc, const RowProductsShape &shape,
+              const RowwiseBody *body);
+  ProgramOp emit();
+
+private:
+  using Values = KernelBuilder::Values;
+  using Matrix = RowProductsShape::Matrix;
+
+  SmallVector<Type> viewTypes(MLIRContext *context) const;
+  KernelBuilder makeBuilder(OpBuilder &builder, Location loc) const;
+  int64_t tilesOf(const Matrix &matrix) const {
+    return llvm::divideCeil(matrix.columns, s.columnTile);
+  }
+  /// The first of this point's columns, if they are of matrix n.
+  Value columnOf(unsigned n);
+  SmallVector<Value> columnLimit(unsigned n);
+  Values loadMatrix(unsigned n);
+  Values loadFrom(unsigned n);
+  Value makeRow();
+  void store(Value sums, unsigned n);
+
+  const RowProductsShape &s;
+  const RowwiseBody *body;
+  /// Of the points of matrix n, and views.
+  SmallVector<int64_t> firstTile;
+  unsigned firstMatrix = 1;
+  KernelBuilder k;
+};
+} // namespace
+
+RowProducts::RowProducts(OpBuilder &builder, Location loc,
+                         const RowProductsShape &shape, const RowwiseBody *body)
+    : s(shape), body(body), k(makeBuilder(builder, loc)) {
+  firstMatrix = k.numViews() - 2 * s.matrices.size() - s.kept.size();
+  firstTile.push_back(0);
+  for (const Matrix &matrix : s.matrices)
+    firstTile.push_back(firstTile.back() + tilesOf(matrix));
+}
+
+SmallVector<Type> RowProducts::viewTypes(MLIRContext *context) const {
+  constexpr int64_t rows = ShapedType::kDynamic;
+  SmallVector<Type> types;
+  if (body)
+    body->appendOperandViews(types);
+  else
+    types.push_back(
+        KernelBuilder::viewType(context, {rows, s.depth}, s.element));
+  for (const Matrix &matrix : s.matrices)
+    types.push_back(
+        KernelBuilder::viewType(context, {matrix.columns, s.depth}, s.element));
+  for (unsigned n : s.kept)
+    types.push_back(body->resultView(n));
+  for (const Matrix &matrix : s.matrices)
+    types.push_back(KernelBuilder::viewType(context, {rows, matrix.columns},
+                                            matrix.result));
+  return types;
+}
+
+KernelBuilder RowProducts::makeBuilder(OpBuilder &builder, Location loc) const {
+  MLIRContext *context = builder.getContext();
+  int64_t tiles = 0;
+  for (const Matrix &matrix : s.matrices)
+    tiles += tilesOf(matrix);
+  AffineExpr rows = s.rows ? s.rows : Symbols(context).tokens;
+  // Rows are the inner dim: points that read the same columns run together.
+  return KernelBuilder(builder, loc, "row_products",
+                       {getAffineConstantExpr(tiles, context), rows},
+                       {Order::parallel, Order::parallel}, viewTypes(context));
+}
+
+Value RowProducts::columnOf(unsigned n) {
+  Value tile =
+      firstTile[n] == 0 ? k.id(0) : k.sub(k.id(0), k.idx(firstTile[n]));
+  return k.mul(tile, k.idx(s.columnTile));
+}
+
+SmallVector<Value> RowProducts::columnLimit(unsigned n) {
+  int64_t columns = s.matrices[n].columns;
+  if (columns % s.columnTile == 0)
+    return {};
+  return {k.idx(columns)};
+}
+
+/// This point's columns of matrix n, in pieces of the depth.
+RowProducts::Values RowProducts::loadMatrix(unsigned n) {
+  Value column = columnOf(n);
+  Values pieces;
+  for (int64_t at = 0; at < s.depth; at += s.depthTile) {
+    int64_t depth = std::min(s.depthTile, s.depth - at);
+    pieces.push_back(k.load(k.view(firstMatrix + n), {column, k.idx(at)},
+                            {0, 1}, {s.columnTile, depth}, columnLimit(n)));
+  }
+  return pieces;
+}
+
+/// Of the matrices from number n on, the one that this point's columns are of.
+RowProducts::Values RowProducts::loadFrom(unsigned n) {
+  if (n + 1 == s.matrices.size())
+    return loadMatrix(n);
+  return k.choose(
+      k.lt(k.id(0), k.idx(firstTile[n + 1])), [&] { return loadMatrix(n); },
+      [&] { return loadFrom(n + 1); });
+}
+
+/// a as [1, depth]; what else the row-wise operation gives is stored by the
+/// first point of the row.
+Value RowProducts::makeRow() {
+  Value row = k.id(1);
+  if (!body)
+    return k.load(k.view(0), {row, k.idx(0)}, {0, 1}, {1, s.depth});
+  Value numRows = k.dim(k.view(k.numViews() - 1), 0);
+  RowwiseEmitter e(k, body->block, row, numRows);
+  // What has no rows may be there before the rows are.
+  body->load(e, row, numRows, /*withRows=*/false, /*withoutRows=*/true);
+  body->load(e, row, numRows, /*withRows=*/true, /*withoutRows=*/false);
+  body->emit(e);
+  if (!s.kept.empty())
+    k.when(k.eq(k.id(0), k.idx(0)), [&] {
+      for (auto [n, result] : llvm::enumerate(s.kept))
+        body->store(e, result, k.view(firstMatrix + s.matrices.size() + n), row,
+                    numRows);
+    });
+  return k.reshape(e.tileOf(body->results[s.row]), {1, s.depth});
+}
+
+void RowProducts::store(Value sums, unsigned n) {
+  Value column = columnOf(n), row = k.id(1);
+  SmallVector<Value> limits = columnLimit(n);
+  if (!limits.empty())
+    limits.insert(limits.begin(), k.add(row, k.idx(1)));
+  k.store(sums, k.view(k.numViews() - s.matrices.size() + n), {row, column},
+          {0, 1}, limits);
+}
+
+ProgramOp RowProducts::emit() {
+  Values pieces = loadFrom(0);
+  Value row = makeRow(), sums;
+  for (auto [n, piece] : llvm::enumerate(pieces)) {
+    ArrayRef<int64_t> shape =
+        cast<RankedTensorType>(piece.getType()).getShape();
+    Value part =
+        pieces.size() == 1 ? row : k.slice(row, 1, n * s.depthTile, shape[1]);
+    Value sum = k.sum(k.mul(piece, k.broadcast(part, shape)), 1);
+    sums = sums ? k.add(sums, sum) : sum;
+  }
+  sums = k.reshape(sums, {1, s.columnTile});
+  if (s.matrices.size() == 1) {
+    store(sums, 0);
+    return k.finish();
+  }
+  for (unsigned n = 0; n < s.matrices.size(); ++n) {
+    Value isHere = k.lt(k.id(0), k.idx(firstTile[n + 1]));
+    if (n > 0)
+      isHere = k.both(isHere, k.ge(k.id(0), k.idx(firstTile[n])));
+    k.when(isHere, [&] { store(sums, n); });
+  }
+  return k.finish();
+}
+
+FailureOr<ProgramOp>
+hybrid::tile::buildRowProducts(OpBuilder &builder, Location loc,
+                               const RowProductsShape &shape) {
+  if (!shape.rowwise)
+    return RowProducts(builder, loc, shape, nullptr).emit();
+  RowwiseBody body(shape.rowwise);
+  if (failed(body.check()))
+    return failure();
+  return RowProducts(builder, loc, shape, &body).emit();
+}

@@ -1,0 +1,42 @@
+// Products of the same rows are one launch where a call has a few rows, with the
+// operation that makes these; what else it gives is stored by that launch. In
+// other calls each operation has its own.
+//
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda | FileCheck %s
+
+// CHECK-DAG: #[[READ:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s0 + 4 >= 0)>
+// CHECK-DAG: #[[GRID:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (96, s0)>
+// CHECK-LABEL: func.func @extend
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x64xf32>
+// CHECK-SAME: %[[D:[a-z0-9]+]]: tensor<?x64xf32>
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: tensor<64x64xf32>
+// CHECK-SAME: %[[K:[a-z0-9]+]]: tensor<32x64xf32>
+// CHECK: %[[R:.*]]:3 = hybrid.alternatives [#[[READ]]]
+// CHECK-NEXT: hybrid.dispatch @[[BOTH:row_products_[0-9a-f]+]](%[[X]], %[[D]], %[[Q]], %[[K]]) : {{.*}} -> (tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x32xf32>)
+// CHECK-NEXT: hybrid.yield
+// CHECK: }, {
+// CHECK-NEXT: %[[S:.*]]:2 = hybrid.dispatch @rowwise
+// CHECK: hybrid.dispatch @product_{{[0-9a-f]+}}(%[[S]]#1, %[[Q]])
+// CHECK: hybrid.dispatch @product_{{[0-9a-f]+}}(%[[S]]#1, %[[K]])
+// CHECK: return %[[R]]#0, %[[R]]#1, %[[R]]#2
+// CHECK-DAG: tile.program @[[BOTH]]({{.*}}) grid #[[GRID]]
+!row = tensor<?x64xf32>
+func.func @extend(
+    %x: !row {hybrid.role = "input", hybrid.path = "x"},
+    %d: !row {hybrid.role = "input", hybrid.path = "d"},
+    %wq: tensor<64x64xf32> {hybrid.role = "param", hybrid.path = "q"},
+    %wk: tensor<32x64xf32> {hybrid.role = "param", hybrid.path = "k"},
+    %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state", hybrid.path = "s"})
+    -> (!row {hybrid.role = "output", hybrid.path = "sum"},
+        !row {hybrid.role = "output", hybrid.path = "q"},
+        tensor<?x32xf32> {hybrid.role = "output", hybrid.path = "k"})
+    attributes {hybrid.entry = "extend"} {
+  %sum, %n = hybrid.rowwise (%a = %x : !row, %b = %d : !row) -> (!row, !row) {
+    %0 = hybrid.add %a, %b : !row, !row
+    %1 = hybrid.normalize rms %0 epsilon 1.000000e-05 : !row
+    hybrid.yield %0, %1 : !row, !row
+  }
+  %q = hybrid.product %n, %wq transpose_b : (!row, tensor<64x64xf32>) -> !row
+  %k = hybrid.product %n, %wk transpose_b : (!row, tensor<32x64xf32>) -> tensor<?x32xf32>
+  return %sum, %q, %k : !row, !row, tensor<?x32xf32>
+}
