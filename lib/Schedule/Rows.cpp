@@ -30,6 +30,7 @@ static tile::ShortConvShape shapeOf(Value x, Value weight) {
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
   tile::ShortConvShape shape = shapeOf(op.getX(), op.getWeight());
   shape.hasState = static_cast<bool>(op.getState());
+  shape.walkedTokens = scheduler.target.walkedTokens;
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   auto launch = [&](OpBuilder &builder, StringRef variant,
@@ -80,8 +81,24 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
   return success();
 }
 
+/// Parts of dw, one per block of tokens, are added in their order.
+static Value addParts(Scheduler &scheduler, ShortConvGradOp op,
+                      OpBuilder &builder, Value parts) {
+  auto type = cast<RankedTensorType>(op.getDweight().getType());
+  tile::ReduceTokensShape sum;
+  sum.sizes = {type.getNumElements()};
+  tile::ProgramOp program = scheduler.programs.get(
+      op, "sum_parts", [&](OpBuilder &programs, ModuleOp) {
+        return tile::buildReduceTokens(programs, op.getLoc(), sum);
+      });
+  DispatchOp dispatch = scheduler.dispatch(builder, op.getLoc(), program, parts,
+                                           type.clone(sum.sizes));
+  return ReshapeOp::create(builder, op.getLoc(), type, dispatch->getResult(0));
+}
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
   tile::ShortConvShape shape = shapeOf(op.getX(), op.getWeight());
+  shape.walkedTokens = scheduler.target.backwardWalkedTokens;
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);
@@ -89,14 +106,29 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
       op, "backward", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildShortConvBackward(programs, op.getLoc(), shape);
       });
-  scheduler.chose(op, "HYB-S302",
-                  "one pass over " + Twine(shape.channels) + " channels",
-                  "the weight's gradient is summed in token order");
+  SmallVector<Type> types(op->getResultTypes());
+  std::string over = "over " + std::to_string(shape.channels) + " channels";
+  if (shape.walkedTokens > 0) {
+    scheduler.chose(op, "HYB-S302",
+                    "parts of " + Twine(shape.partTokens) + " tokens " + over,
+                    "channels alone leave processors idle");
+    types[1] = workspaceType(
+        AffineMap::get(0, numCallSymbols,
+                       getSymbolExpr(CallSymbol::tokens, op.getContext())
+                           .ceilDiv(shape.partTokens)),
+        {shape.channels * shape.kernel});
+  } else {
+    scheduler.chose(op, "HYB-S302", "one pass " + over,
+                    "the weight's gradient is summed in token order");
+  }
   DispatchOp dispatch = scheduler.dispatch(
       builder, op.getLoc(), program,
-      {op.getX(), op.getWeight(), op.getSegments(), op.getDy()},
-      op->getResultTypes());
-  op->replaceAllUsesWith(dispatch);
+      {op.getX(), op.getWeight(), op.getSegments(), op.getDy()}, types);
+  op.getDx().replaceAllUsesWith(dispatch->getResult(0));
+  Value dw = dispatch->getResult(1);
+  if (shape.walkedTokens > 0)
+    dw = addParts(scheduler, op, builder, dw);
+  op.getDweight().replaceAllUsesWith(dw);
   op.erase();
   return success();
 }

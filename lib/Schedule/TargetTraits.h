@@ -97,6 +97,9 @@ struct TargetTraits {
   /// products would be mostly padding.
   int64_t longestStep;
 
+  /// Tokens that a row of a convolution's tile walks, forward and backward; 0:
+  /// a tile is a block of tokens.
+  int64_t walkedTokens, backwardWalkedTokens;
   /// Elements of the widest tile of a row-wise block.
   int64_t rowwiseElements;
   /// Tiles of the loss head.

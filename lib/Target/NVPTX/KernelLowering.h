@@ -213,8 +213,11 @@ private:
                  Values &registers);
   void lowerPrefixSum(tile::PrefixSumOp prefix);
   void lowerSlice(tile::SliceOp slice);
+  std::optional<Values> concatRegisters(tile::ConcatOp concat,
+                                        const Layout &layout);
   void lowerConcat(tile::ConcatOp concat);
   void lowerReshape(tile::ReshapeOp reshape);
+  void reshapeInMemory(tile::ReshapeOp reshape);
   // The triangular inverse (Inverse.cpp).
   void lowerInverse(tile::UnitLowerInverseOp inverse);
   void fillZero(const SharedTile &to);

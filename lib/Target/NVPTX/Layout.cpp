@@ -287,6 +287,14 @@ Layout Layout::reduced(unsigned dim) const {
                 mapDims(warps, keep));
 }
 
+Layout Layout::stacked(unsigned dim, int64_t size) const {
+  Coordinates to(shape);
+  to[dim] = size;
+  Factors more{{int(dim), size, 1}};
+  llvm::append_range(more, registers);
+  return Layout(to, more, lanes, warps);
+}
+
 Layout Layout::permuted(ArrayRef<int64_t> permutation) const {
   Coordinates to(shape.size());
   llvm::SmallVector<int, 3> inverse(shape.size());

@@ -92,6 +92,9 @@ public:
   Layout restricted(llvm::ArrayRef<int64_t> to) const;
   /// Without one dim, which all threads along it have summed.
   Layout reduced(unsigned dim) const;
+  /// `size` tiles of this layout along a dim of size 1, all in the registers of
+  /// the same threads, beside each other.
+  Layout stacked(unsigned dim, int64_t size) const;
   /// Dim d of the result is dim `permutation[d]`.
   Layout permuted(llvm::ArrayRef<int64_t> permutation) const;
   /// The same elements in another row-major shape; none where a digit would

@@ -257,6 +257,10 @@ void KernelLowering::lowerSlice(tile::SliceOp slice) {
   unsigned dim = slice.getDim();
   int64_t start = slice.getOffset();
   Layout layout = plan.layoutOf(result);
+  if (auto transpose = input.getDefiningOp<tile::TransposeOp>())
+    if (auto whole = plan.layoutOfParts(transpose);
+        whole && plan.layoutOf(transpose.getInput()) == *whole)
+      get(input, whole->permuted(transpose.getPermutation()));
   // Other registers of the same threads, if it is so.
   for (const Distributed &version : versions[input].distributed) {
     if (!version.layout.sameThreads(layout))
@@ -283,9 +287,39 @@ void KernelLowering::lowerSlice(tile::SliceOp slice) {
   remember(result, layout, read(from, layout));
 }
 
+/// The registers of the parts, where each thread holds of all of them what it
+/// holds of the whole.
+std::optional<KernelLowering::Values>
+KernelLowering::concatRegisters(tile::ConcatOp concat, const Layout &layout) {
+  unsigned dim = concat.getDim();
+  int64_t start = 0;
+  Values registers(layout.numRegisters());
+  for (Value input : concat.getInputs()) {
+    Layout part = plan.layoutOf(input);
+    if (!part.sameThreads(layout) || part.reachesPast(dim))
+      return std::nullopt;
+    Values from = get(input, part);
+    for (auto [reg, value] : llvm::enumerate(from)) {
+      Coordinates offset = part.registerOffset(reg);
+      offset[dim] += start;
+      auto to = layout.registerAt(offset);
+      if (!to)
+        return std::nullopt;
+      registers[*to] = value;
+    }
+    start += shapeOf(input)[dim];
+  }
+  if (!llvm::all_of(registers, [](Value value) { return bool(value); }))
+    return std::nullopt;
+  return registers;
+}
+
 void KernelLowering::lowerConcat(tile::ConcatOp concat) {
   Value result = concat.getResult();
   unsigned dim = concat.getDim();
+  Layout layout = plan.layoutOf(result);
+  if (auto registers = concatRegisters(concat, layout))
+    return remember(result, layout, *registers);
   SmallVector<Values> parts;
   for (Value input : concat.getInputs())
     parts.push_back(get(input, plan.layoutOf(input)));
@@ -306,12 +340,18 @@ void KernelLowering::lowerConcat(tile::ConcatOp concat) {
   remember(result, all);
 }
 
+void KernelLowering::lowerReshape(tile::ReshapeOp reshape) {
+  // What is cheap is computed where it is used, in the layout of the use.
+  Value input = reshape.getInput();
+  if (!plan.isCheap(input) &&
+      !plan.layoutOf(reshape.getResult()).reshaped(shapeOf(input)))
+    reshapeInMemory(reshape);
+}
+
 /// A shape that registers and threads cannot take as they are goes through
 /// memory, row after row.
-void KernelLowering::lowerReshape(tile::ReshapeOp reshape) {
+void KernelLowering::reshapeInMemory(tile::ReshapeOp reshape) {
   Value input = reshape.getInput(), result = reshape.getResult();
-  if (plan.layoutOf(result).reshaped(shapeOf(input)))
-    return;
   Layout layout = plan.layoutOf(input);
   Values registers = get(input, layout);
   SharedTile from =

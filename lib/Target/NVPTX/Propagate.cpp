@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -227,7 +228,25 @@ LayoutPlan::Result LayoutPlan::naturalOfResult(Operation *op) {
 // From uses
 //===----------------------------------------------------------------------===//
 
+std::optional<Layout> LayoutPlan::layoutOfParts(tile::TransposeOp transpose) {
+  Value whole = transpose.getResult();
+  tile::SliceOp part;
+  for (Operation *user : whole.getUsers()) {
+    part = dyn_cast<tile::SliceOp>(user);
+    if (!part || shapeOf(part.getResult())[part.getDim()] != 1)
+      return std::nullopt;
+  }
+  if (!part)
+    return std::nullopt;
+  unsigned dim = part.getDim();
+  return layoutOf(part.getResult())
+      .stacked(dim, shapeOf(whole)[dim])
+      .permuted(invertPermutationVector(transpose.getPermutation()));
+}
+
 LayoutPlan::Result LayoutPlan::wishOf(Operation *user, Value tile) {
+  if (auto transpose = dyn_cast<tile::TransposeOp>(user))
+    return layoutOfParts(transpose);
   if (isElementwise(user)) {
     if (Result found = natural(user->getResult(0)))
       return found;

@@ -122,9 +122,13 @@ KernelLowering::Values KernelLowering::compute(Value tile,
     auto inverse = invertPermutationVector(transpose.getPermutation());
     return get(transpose.getInput(), layout.permuted(inverse));
   }
-  if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op))
-    if (auto from = layout.reshaped(shapeOf(reshape.getInput())))
-      return get(reshape.getInput(), *from);
+  if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op)) {
+    Value input = reshape.getInput();
+    if (auto from = layout.reshaped(shapeOf(input)))
+      return get(input, *from);
+    if (plan.isCheap(input) && !versions[tile].shared)
+      reshapeInMemory(reshape);
+  }
   if (op && plan.isCheap(tile))
     return computeElementwise(op, layout);
   if (auto registers = byRegisters(tile, layout))

@@ -5,13 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "hybrid/Tile/Families/ShortConv.h"
-#include "RecurrenceKernel.h"
+#include "ShortConvParts.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
-using recurrence::Arguments;
-using recurrence::Emitter;
+using namespace hybrid::tile::shortconv;
 
 /// Tokens per block of the adjoint.
 static constexpr int64_t kAdjointTile = 64;
@@ -28,15 +26,55 @@ LogicalResult ShortConvShape::verify(
     return emitError() << "short convolution of " << kernel
                        << " taps in blocks of " << tokenTile
                        << " tokens; give at least " << kernel - 1;
+  if (walkedTokens < 0 || (walkedTokens > 0 && partTokens < 1))
+    return emitError() << "short convolution walks " << walkedTokens
+                       << " tokens in parts of " << partTokens
+                       << "; give at least 0 and 1";
   return success();
 }
 
-/// The widest block of channels, at most `limit`, that divides all of them.
-static int64_t channelBlock(int64_t channels, int64_t limit) {
+int64_t shortconv::channelBlock(int64_t channels, int64_t limit) {
   int64_t width = std::min(limit, channels) / 8 * 8;
   while (channels % width != 0)
     width -= 8;
   return width;
+}
+
+static SmallVector<Value> rowsOf(Emitter &e, Value tile, int64_t count) {
+  SmallVector<Value> rows;
+  for (int64_t i = 0; i < count; ++i)
+    rows.push_back(e.slice(tile, 0, i, 1));
+  return rows;
+}
+
+SmallVector<Value> shortconv::loadTaps(Emitter &e, const ShortConvShape &shape,
+                                       Value weight, Value channel,
+                                       int64_t width) {
+  Value taps =
+      e.load(weight, {channel, e.idx(0)}, {0, 1}, {width, shape.kernel});
+  return rowsOf(e, e.transpose(taps), shape.kernel);
+}
+
+void shortconv::storeNextState(Emitter &e, const ShortConvShape &shape, Value x,
+                               Value state, Value row, Value channel,
+                               int64_t width, const Segment &segment) {
+  int64_t rows = shape.kernel - 1;
+  Value zero = e.idx(0), all = e.idx(rows);
+  Value count = e.sub(segment.end, segment.begin);
+  Value offset = e.sub(e.iota(0, {rows}), e.splat(e.i32(rows), {rows}));
+  Value present = e.le(e.splat(e.i32(0), {rows}),
+                       e.add(offset, e.splat(e.toI32(count), {rows})));
+  // A segment of no tokens keeps its state.
+  Value isFirst =
+      e.both(e.eq(row, segment.begin), e.lt(segment.begin, segment.end));
+  e.when(isFirst, [&] {
+    Value fromInput = e.loadRows(x, {segment.end, channel}, offset, present,
+                                 {0, 1}, {rows, width});
+    Value kept = e.load(state, {segment.slot, count, channel}, {1, 2},
+                        {rows, width}, all);
+    e.store(e.add(fromInput, kept), state, {segment.slot, zero, channel},
+            {1, 2});
+  });
 }
 
 namespace {
@@ -46,19 +84,6 @@ public:
   Conv(Emitter &e, const ShortConvShape &shape, int64_t tokens, int64_t width)
       : e(e), kernel(shape.kernel), tokens(tokens), width(width),
         zero(e.idx(0)) {}
-
-  /// w as rows [1, width], one per tap.
-  SmallVector<Value> loadTaps(Value weight, Value channel) {
-    Value taps =
-        e.transpose(e.load(weight, {channel, zero}, {0, 1}, {width, kernel}));
-    return rowsOf(taps);
-  }
-  SmallVector<Value> rowsOf(Value tile) {
-    SmallVector<Value> rows;
-    for (int64_t i = 0; i < kernel; ++i)
-      rows.push_back(e.slice(tile, 0, i, 1));
-    return rows;
-  }
 
   /// Rows row − K + 1 … row + tokens − 1 of x. The K − 1 rows before a
   /// segment's first row are `before`, which must be zero for other blocks.
@@ -80,21 +105,6 @@ public:
     return e.slice(extended, 0, tap, tokens);
   }
 
-  /// State after the segment: row r is input n − K + 1 + r, where the inputs
-  /// before 0 are the rows n … K − 2 of the state before.
-  Value nextState(Value x, Value state, Value channel, const Segment &segment) {
-    int64_t rows = kernel - 1;
-    Value count = e.sub(segment.end, segment.begin);
-    Value offset = e.sub(e.iota(0, {rows}), e.splat(e.i32(rows), {rows}));
-    Value present = e.le(e.splat(e.i32(0), {rows}),
-                         e.add(offset, e.splat(e.toI32(count), {rows})));
-    Value fromInput = e.loadRows(x, {segment.end, channel}, offset, present,
-                                 {0, 1}, {rows, width});
-    Value kept = e.load(state, {segment.slot, count, channel}, {1, 2},
-                        {rows, width}, e.idx(rows));
-    return e.add(fromInput, kept);
-  }
-
 private:
   Emitter &e;
   int64_t kernel, tokens, width;
@@ -113,10 +123,12 @@ static void segmentsAndWeights(Arguments &arguments,
 // Forward
 //===----------------------------------------------------------------------===//
 
-/// Blocks of a segment are independent without a state; with one the last block
-/// overwrites what the first reads, so they take turns.
+/// Blocks of a segment are independent: the first reads the state and
+/// overwrites it.
 ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
                                               const ShortConvShape &shape) {
+  if (shape.walkedTokens > 0)
+    return buildWalkedForward(builder, loc, shape);
   MLIRContext *context = builder.getContext();
   Symbols symbols(context);
   int64_t width = channelBlock(shape.channels, 64);
@@ -126,13 +138,11 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
     arguments.buffer({shape.kernel - 1, shape.channels}, shape.element);
   arguments.activation({shape.channels}, shape.element);
 
-  Emitter e(builder, loc, "short_conv_forward",
-            {symbols.segments,
-             getAffineConstantExpr(shape.channels / width, context),
-             symbols.longest.ceilDiv(shape.tokenTile)},
-            {Order::parallel, Order::parallel,
-             shape.hasState ? Order::ordered : Order::parallel},
-            arguments.types());
+  Emitter e(
+      builder, loc, "short_conv_forward",
+      {symbols.segments, getAffineConstantExpr(shape.channels / width, context),
+       symbols.longest.ceilDiv(shape.tokenTile)},
+      {Order::parallel, Order::parallel, Order::parallel}, arguments.types());
   Value x = e.view(0), state = shape.hasState ? e.view(4) : Value();
   Value y = e.view(shape.hasState ? 5 : 4);
   Conv conv(e, shape, shape.tokenTile, width);
@@ -147,7 +157,7 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
                     {shape.kernel - 1, width},
                     e.select(e.eq(row, segment.begin), rows, zero));
   Value extended = conv.loadWithHistory(x, row, channel, segment, before);
-  SmallVector<Value> taps = conv.loadTaps(e.view(1), channel);
+  SmallVector<Value> taps = loadTaps(e, shape, e.view(1), channel, width);
   Value sum;
   for (auto [i, tap] : llvm::enumerate(taps)) {
     Value term = e.mul(tap, conv.seenBy(i, extended));
@@ -155,14 +165,8 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
   }
   e.store(sum, y, {row, channel}, {0, 1}, segment.end);
 
-  if (shape.hasState) {
-    Value isLast =
-        e.both(e.lt(row, segment.end),
-               e.le(segment.end, e.add(row, e.idx(shape.tokenTile))));
-    e.store(conv.nextState(x, state, channel, segment), state,
-            {segment.slot, zero, channel}, {1, 2},
-            e.select(isLast, rows, zero));
-  }
+  if (shape.hasState)
+    storeNextState(e, shape, x, state, row, channel, width, segment);
   return e.finish();
 }
 
@@ -174,6 +178,8 @@ ProgramOp hybrid::tile::buildShortConvForward(OpBuilder &builder, Location loc,
 /// in token order; narrow blocks of channels keep the cores busy.
 ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
                                                const ShortConvShape &shape) {
+  if (shape.walkedTokens > 0)
+    return buildWalkedBackward(builder, loc, shape);
   MLIRContext *context = builder.getContext();
   int64_t width = channelBlock(shape.channels, 16);
   Arguments arguments(context);
@@ -190,7 +196,7 @@ ProgramOp hybrid::tile::buildShortConvBackward(OpBuilder &builder, Location loc,
   Conv conv(e, shape, kAdjointTile, width);
   Value zero = e.idx(0);
   Value channel = e.mul(e.id(0), e.idx(width));
-  SmallVector<Value> taps = conv.loadTaps(e.view(1), channel);
+  SmallVector<Value> taps = loadTaps(e, shape, e.view(1), channel, width);
 
   auto block = [&](const Segment &segment, Value row,
                    ValueRange sums) -> KernelBuilder::Values {

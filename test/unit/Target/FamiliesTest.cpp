@@ -18,6 +18,7 @@
 
 #include "hybrid/Tile/Families/Product.h"
 #include "hybrid/Tile/Families/RowProducts.h"
+#include "hybrid/Tile/Families/ShortConv.h"
 
 using namespace mlir;
 using hybrid::target::KernelTest;
@@ -354,4 +355,55 @@ TEST_F(ProductKernelTest, SumOfParts) {
   OpBuilder at = builder();
   compare(buildProductSum(at, at.getUnknownLoc(), s), {&parts, &c},
           {61, 1, 61, 0, 0, 0});
+}
+
+//===----------------------------------------------------------------------===//
+// Short convolutions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ShortConvKernelTest : public KernelTest {
+protected:
+  /// With 136 channels a tile of 128 would not divide them.
+  void forwardAndBackward(ShortConvShape s, ArrayRef<int64_t> lengths,
+                          int64_t walked, int64_t backwardWalked) {
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    SegmentBuffers segs = segments(lengths);
+    int64_t t = segs.tokens, slots = lengths.size();
+    int64_t symbols[] = {t, slots, segs.longest, slots, 0, 0};
+    HostBuffer x = random({t, s.channels}), w = random({s.channels, s.kernel});
+    HostBuffer state = random({slots, s.kernel - 1, s.channels});
+    HostBuffer y(x.shape(), kNaN), dy = random(x.shape()), dx(x.shape(), kNaN);
+    OpBuilder b = builder();
+    s.walkedTokens = walked;
+    s.hasState = true;
+    compare(buildShortConvForward(b, b.getUnknownLoc(), s),
+            {&x, &w, &segs.table, &segs.tokenSegment, &state, &y}, symbols);
+    s.hasState = false;
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    b = builder();
+    compare(buildShortConvForward(b, b.getUnknownLoc(), s),
+            {&x, &w, &segs.table, &segs.tokenSegment, &y}, symbols);
+    s.walkedTokens = backwardWalked;
+    s.partTokens = 96;
+    HostBuffer parts(
+        {(t + s.partTokens - 1) / s.partTokens, s.channels * s.kernel}, kNaN);
+    HostBuffer dw(w.shape(), kNaN);
+    compare(buildShortConvBackward(b, b.getUnknownLoc(), s),
+            {&x, &w, &segs.table, &segs.tokenSegment, &dy, &dx,
+             backwardWalked > 0 ? &parts : &dw},
+            symbols);
+  }
+};
+
+} // namespace
+
+TEST_F(ShortConvKernelTest, Blocks) {
+  forwardAndBackward({24, 3}, {70, 0, 1, 64}, 0, 0);
+}
+
+TEST_F(ShortConvKernelTest, Walked) {
+  forwardAndBackward({256, 4}, {70, 0, 1, 64, 100}, 8, 4);
+  forwardAndBackward({136, 2}, {3, 200}, 8, 4);
 }

@@ -79,8 +79,37 @@ TEST_F(ShortConv, ForwardOfPackedSegments) {
       shape.tokenTile = tile;
       expectNear(forward(shape, x, w, lengths), expected);
     }
+    for (int64_t walked : {1, 2, 8}) {
+      shape.walkedTokens = walked;
+      expectNear(forward(shape, x, w, lengths), expected);
+    }
   }
 }
+
+namespace {
+struct Gradients {
+  HostBuffer dx, dw;
+};
+Gradients defineBackward(const ShortConvShape &shape, const HostBuffer &x,
+                         const HostBuffer &w, const HostBuffer &dy,
+                         llvm::ArrayRef<int64_t> lengths) {
+  Gradients expected{HostBuffer(x.shape(), 0.0), HostBuffer(w.shape(), 0.0)};
+  int64_t begin = 0;
+  for (int64_t length : lengths) {
+    for (int64_t t = begin; t < begin + length; ++t)
+      for (int64_t c = 0; c < shape.channels; ++c)
+        for (int64_t i = 0; i < shape.kernel; ++i) {
+          int64_t row = t - shape.kernel + 1 + i;
+          if (row < begin)
+            continue;
+          expected.dx({row, c}) += w({c, i}) * dy({t, c});
+          expected.dw({c, i}) += x({row, c}) * dy({t, c});
+        }
+    begin += length;
+  }
+  return expected;
+}
+} // namespace
 
 TEST_F(ShortConv, BackwardOfPackedSegments) {
   ShortConvShape shape{24, 4, false};
@@ -92,23 +121,36 @@ TEST_F(ShortConv, BackwardOfPackedSegments) {
   mlir::OpBuilder b = builder();
   run(buildShortConvBackward(b, b.getUnknownLoc(), shape),
       {&x, &w, &s.table, &s.tokenSegment, &dy, &dx, &dw}, symbols(s));
+  Gradients expected = defineBackward(shape, x, w, dy, lengths);
+  expectNear(dx, expected.dx);
+  expectNear(dw, expected.dw);
+}
 
-  HostBuffer expectedX(x.shape(), 0.0), expectedW(w.shape(), 0.0);
-  int64_t begin = 0;
-  for (int64_t length : lengths) {
-    for (int64_t t = begin; t < begin + length; ++t)
+// Parts end inside of segments and of blocks, and hold several segments.
+TEST_F(ShortConv, WalkedBackwardIsSummedInParts) {
+  for (auto [kernel, walked, part] :
+       {std::tuple(2, 1, 256), {4, 4, 32}, {4, 1, 50}, {8, 3, 1000}}) {
+    ShortConvShape shape{24, kernel, false};
+    shape.walkedTokens = walked;
+    shape.partTokens = part;
+    llvm::SmallVector<int64_t> lengths = {3, 0, 65, 1, 0, 64, 0, 130, 0};
+    SegmentBuffers s = segments(lengths);
+    HostBuffer x = random({s.tokens, 24}), w = random({24, kernel}),
+               dy = random({s.tokens, 24});
+    int64_t parts = (s.tokens + part - 1) / part;
+    HostBuffer dx({s.tokens, 24}, kNaN), sums({parts, 24 * kernel}, kNaN);
+    mlir::OpBuilder b = builder();
+    run(buildShortConvBackward(b, b.getUnknownLoc(), shape),
+        {&x, &w, &s.table, &s.tokenSegment, &dy, &dx, &sums}, symbols(s));
+    HostBuffer dw({24, kernel}, 0.0);
+    for (int64_t n = 0; n < parts; ++n)
       for (int64_t c = 0; c < 24; ++c)
-        for (int64_t i = 0; i < 4; ++i) {
-          int64_t row = t - 3 + i;
-          if (row < begin)
-            continue;
-          expectedX({row, c}) += w({c, i}) * dy({t, c});
-          expectedW({c, i}) += x({row, c}) * dy({t, c});
-        }
-    begin += length;
+        for (int64_t i = 0; i < kernel; ++i)
+          dw({c, i}) += sums({n, c * kernel + i});
+    Gradients expected = defineBackward(shape, x, w, dy, lengths);
+    expectNear(dx, expected.dx);
+    expectNear(dw, expected.dw);
   }
-  expectNear(dx, expectedX);
-  expectNear(dw, expectedW);
 }
 
 // CCH-16: width 4; prompts of 1, 2, 3, 4 and 9 tokens of values 1 … n.
@@ -144,6 +186,7 @@ TEST_F(ShortConv, AnySplitEqualsTheWhole) {
     for (auto [n, split] : llvm::enumerate(splits)) {
       // The smallest blocks, between whose first rows the state lies.
       shape.tokenTile = n % 2 == 0 ? 64 : kernel - 1;
+      shape.walkedTokens = n % 3;
       HostBuffer state({1, kernel - 1, 8}, 0.0);
       int64_t row = 0;
       for (int64_t length : split) {
@@ -176,13 +219,17 @@ TEST_F(ShortConv, EachSegmentHasItsState) {
              state = random({4, 3, 16});
   HostBuffer before = state;
   HostBuffer expected = defineForward(shape, x, w, lengths, &before);
-  expectNear(forward(shape, x, w, lengths, &state), expected);
-  int64_t begin = 0;
-  for (auto [slot, length] : llvm::enumerate(lengths)) {
-    for (int64_t r = 0; r < 3; ++r)
-      for (int64_t c = 0; c < 16; ++c)
-        EXPECT_EQ(state({int64_t(slot), r, c}),
-                  input(x, &before, slot, begin, begin + length - 3 + r, c));
-    begin += length;
+  for (int64_t walked : {0, 1, 8}) {
+    shape.walkedTokens = walked;
+    state = before;
+    expectNear(forward(shape, x, w, lengths, &state), expected);
+    int64_t begin = 0;
+    for (auto [slot, length] : llvm::enumerate(lengths)) {
+      for (int64_t r = 0; r < 3; ++r)
+        for (int64_t c = 0; c < 16; ++c)
+          EXPECT_EQ(state({int64_t(slot), r, c}),
+                    input(x, &before, slot, begin, begin + length - 3 + r, c));
+      begin += length;
+    }
   }
 }

@@ -40,6 +40,12 @@ struct ShortConvShape {
   /// Forward: tokens per block. At least K − 1, so that only the first block of
   /// a segment reaches back into the state.
   int64_t tokenTile = 64;
+  /// Rows of a tile walk this many tokens of their own, one after the other,
+  /// and keep in registers what several taps see; 0: a tile is a block of
+  /// tokens. Then `tokenTile` follows.
+  int64_t walkedTokens = 0;
+  /// Adjoint that walks: tokens per point, each of which gives a part of dw.
+  int64_t partTokens = 256;
   /// Of x, y and the state; null is f32. The weight and its gradient are f32.
   mlir::Type element = {};
 
@@ -52,6 +58,8 @@ ProgramOp buildShortConvForward(mlir::OpBuilder &builder, mlir::Location loc,
                                 const ShortConvShape &shape);
 
 /// Arguments: x, w, segment table, token segments, dy; dx, dw. Takes no state.
+/// With `walkedTokens` dw is in parts that are to be added, [⌈tokens /
+/// partTokens⌉, channels · K].
 ProgramOp buildShortConvBackward(mlir::OpBuilder &builder, mlir::Location loc,
                                  const ShortConvShape &shape);
 
