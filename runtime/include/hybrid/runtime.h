@@ -338,7 +338,8 @@ typedef struct hyb_state_options {
    * states none. */
   int64_t context;
   /* Tokens of one segment that a kernel sees at once; longer segments are cut.
-   * Default 512, or the context if that is less. */
+   * Default 512 on a processor; on a GPU 8192 divided by the slots, in 512 to
+   * 4096; in both cases at most the context. */
   int64_t chunk;
   /* How many tokens hyb_state_rollback can take back; default 0. */
   int64_t rollback_depth;

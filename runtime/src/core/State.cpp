@@ -20,6 +20,15 @@ namespace {
 /// Of a slot, when neither the caller nor the spec names a length.
 constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kAlignment = kArenaAlignment;
+
+/// A processor is filled by few rows. A GPU wants thousands of them in a call;
+/// of many sequences that arrive together each brings some.
+int64_t defaultChunk(const Model &model, int64_t slots) {
+  constexpr int64_t kLeast = 512, kMost = 4096, kRows = 8192;
+  if (model.device().isHost())
+    return kLeast;
+  return std::clamp(kRows / std::max<int64_t>(slots, 1), kLeast, kMost);
+}
 } // namespace
 
 Result<CallShape> State::shapeFor(const Model &model,
@@ -28,8 +37,9 @@ Result<CallShape> State::shapeFor(const Model &model,
   int64_t context = options.context != 0 ? options.context
                     : trained > 0        ? trained
                                          : kDefaultContext;
-  int64_t chunk =
-      options.chunk > 0 ? options.chunk : std::min<int64_t>(512, context);
+  int64_t chunk = options.chunk > 0
+                      ? options.chunk
+                      : std::min(defaultChunk(model, options.slots), context);
   if (options.slots < 1 || options.slots > INT32_MAX || context < 1 ||
       context > INT32_MAX)
     return failure(HYB_INVALID_ARGUMENT,

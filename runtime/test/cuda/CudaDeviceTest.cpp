@@ -49,6 +49,23 @@ TEST_F(CudaModel, GivesTheBitsOfTheProcessor) {
             onProcessor.extend(*b, 1, ids, HYB_LOGITS_ALL));
 }
 
+TEST_F(CudaModel, TakesMoreRowsAtOnceWhenTheSlotsAreFew) {
+  LoadedFixture onGpu(1, /*poison=*/false), onProcessor(1, false, "cpu");
+  auto chunkOf = [](LoadedFixture &fixture, int64_t slots, int64_t context) {
+    hyb_state_options options;
+    hyb_state_options_init(&options, sizeof(options));
+    options.slots = slots;
+    options.context = context;
+    auto state = State::create(*fixture.model, options);
+    return state.ok() ? (*state)->chunk() : -1;
+  };
+  EXPECT_EQ(chunkOf(onProcessor, 1, 100000), 512);
+  EXPECT_EQ(chunkOf(onGpu, 1, 100000), 4096);
+  EXPECT_EQ(chunkOf(onGpu, 4, 100000), 2048);
+  EXPECT_EQ(chunkOf(onGpu, 64, 100000), 512);
+  EXPECT_EQ(chunkOf(onGpu, 1, 1000), 1000);
+}
+
 // From the second call of a shape with the same buffers on.
 TEST_F(CudaModel, RepeatedCallsBecomeGraphs) {
   LoadedFixture fixture(1, /*poison=*/false), plain(1, /*poison=*/true);
