@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Scheduler.h"
+#include "RecurrencePhases.h"
 
 #include "hybrid/Tile/Families/Recurrence.h"
 
@@ -90,6 +90,10 @@ private:
   SmallVector<Value> results(OpBuilder &builder, Value output, Value state);
   SmallVector<Value> launch(OpBuilder &builder, tile::ProgramOp program);
   SmallVector<Value> inParts(OpBuilder &builder);
+  SmallVector<Value> inPhases(OpBuilder &builder);
+  bool hasPhases() const {
+    return RecurrencePhases::fit(target, shape, /*isAdjoint=*/false);
+  }
   /// Calls of at most this many segments leave half of the processors idle or
   /// more. A delta rule's map of a part is a matrix: to make it costs as much
   /// again as its state, so there must be more to gain than is here.
@@ -172,8 +176,20 @@ SmallVector<Value> RecurrenceSchedule::inParts(OpBuilder &builder) {
                  op.getInitial() ? combine->getResult(1) : Value());
 }
 
+SmallVector<Value> RecurrenceSchedule::inPhases(OpBuilder &builder) {
+  Value state;
+  if (op.getInitial())
+    state = flattenState(builder, loc, op.getInitial());
+  SmallVector<Value> made =
+      RecurrencePhases(scheduler, op, shape)
+          .forward(builder, operands(), state, op.getO().getType());
+  return results(builder, made.front(), state ? made.back() : Value());
+}
+
 SmallVector<Value> RecurrenceSchedule::whole(OpBuilder &builder) {
   auto chunked = [&](OpBuilder &inner) {
+    if (hasPhases())
+      return inPhases(inner);
     return launch(inner,
                   program("chunked", tile::buildRecurrenceForward, shape));
   };
@@ -202,7 +218,10 @@ SmallVector<Value> RecurrenceSchedule::step(OpBuilder &builder) {
 }
 
 std::string RecurrenceSchedule::explain() const {
-  std::string text = "chunks of " + std::to_string(shape.chunkSize());
+  std::string text =
+      hasPhases()
+          ? "all chunks of " + std::to_string(target.phasedChunk) + " at once"
+          : "chunks of " + std::to_string(shape.chunkSize());
   if (fewSegments() == 0)
     return text;
   return text + ", up to " + std::to_string(fewSegments()) + " segments of " +
@@ -274,6 +293,19 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
       inputs.push_back(optional);
   if (op.getInitial())
     inputs.push_back(op.getInitial());
+  if (RecurrencePhases::fit(target, shape, /*isAdjoint=*/true)) {
+    shape.gradientElement = shape.element;
+    scheduler.chose(op, "HYB-S203",
+                    "all chunks of " + Twine(target.phasedChunk) +
+                        " at once, between walks of the states alone",
+                    "states at the chunk borders are computed again, not "
+                    "saved");
+    op->replaceAllUsesWith(
+        RecurrencePhases(scheduler, op, shape)
+            .backward(builder, inputs, op.getDout(), op->getResultTypes()));
+    op.erase();
+    return success();
+  }
   inputs.push_back(op.getDout());
 
   SmallVector<Type> outputs(op->getResultTypes());

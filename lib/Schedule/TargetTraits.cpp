@@ -56,6 +56,8 @@ static constexpr TargetTraits kCPU = {
     /*chunkForward=*/16,
     /*chunkBackward=*/32,
     /*chunkPerChannel=*/16,
+    /*phasedChunk=*/0,
+    /*phasedDim=*/0,
     /*chunkElements=*/64 * 512,
     /*chunkBackwardElements=*/64 * 512,
     /*valueColumns=*/tile::RecurrenceShape::kMaxDim,
@@ -115,6 +117,8 @@ static constexpr TargetTraits kCUDA = {
     /*chunkForward=*/32,
     /*chunkBackward=*/32,
     /*chunkPerChannel=*/16,
+    /*phasedChunk=*/32,
+    /*phasedDim=*/128,
     /*chunkElements=*/4096,
     /*chunkBackwardElements=*/4096,
     /*valueColumns=*/32,
@@ -133,20 +137,29 @@ static constexpr TargetTraits kCUDA = {
 
 /// Blocks of these chips have 99 KiB of shared memory in place of 163 or 227.
 /// ptxas also needs a few registers more for them: an attention of head dim 128
-/// with 32 keys has 8 bytes too few.
+/// with 32 keys has 8 bytes too few. The gradients of all chunks at once want
+/// the states of both ends of one beside its operands.
 static constexpr TargetTraits withLittleSharedMemory(llvm::StringLiteral name) {
   TargetTraits traits = kCUDA;
   traits.name = name;
   traits.keyElements = 2048;
   traits.backwardQueries = 32;
+  traits.phasedChunk = 0;
+  return traits;
+}
+
+/// Chips with 227 KiB a block: gradients of a chunk of 64 tokens want 180.
+static constexpr TargetTraits withMuchSharedMemory(llvm::StringLiteral name) {
+  TargetTraits traits = kCUDA;
+  traits.name = name;
+  traits.phasedChunk = 64;
   return traits;
 }
 
 /// Hopper's products of warpgroups: 128 x 256 sums are 128 registers of each
 /// thread, and four copies of the operands 192 KiB (docs/rationale/hopper.md).
 static constexpr TargetTraits withWarpgroupProducts(llvm::StringLiteral name) {
-  TargetTraits traits = kCUDA;
-  traits.name = name;
+  TargetTraits traits = withMuchSharedMemory(name);
   traits.warpgroups = 2;
   traits.warpgroupColumns = 256;
   traits.warpgroupDepth = 64;
@@ -155,8 +168,11 @@ static constexpr TargetTraits withWarpgroupProducts(llvm::StringLiteral name) {
 }
 
 static constexpr TargetTraits kTargets[] = {
-    kCPU, kCUDA, withLittleSharedMemory("cuda:sm_89"),
+    kCPU,
+    kCUDA,
+    withLittleSharedMemory("cuda:sm_89"),
     withLittleSharedMemory("cuda:sm_120a"),
+    withMuchSharedMemory("cuda:sm_100a"),
     withWarpgroupProducts("cuda:sm_90a")};
 
 llvm::ArrayRef<TargetTraits> hybrid::targetTraits() { return kTargets; }

@@ -82,6 +82,10 @@ struct TargetTraits {
   /// Tokens per chunk of a recurrence: forward, backward, and both with a decay
   /// per channel.
   int64_t chunkForward, chunkBackward, chunkPerChannel;
+  /// Tokens per chunk of a recurrence of 16-bit operands where only the state
+  /// goes from chunk to chunk and everything else is done for all chunks at
+  /// once, and the widest head for which it is; 0: for none.
+  int64_t phasedChunk, phasedDim;
   /// Elements of the widest tile of a chunk's keys, forward and backward:
   /// chunks are shorter where keys are wider.
   int64_t chunkElements, chunkBackwardElements;

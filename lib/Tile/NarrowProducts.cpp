@@ -1,4 +1,5 @@
-//===- NarrowProducts.cpp - products in the type of what was loaded ------===//
+//===- NarrowProducts.cpp - products in the type of the operands -*- C++
+//-*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,25 +41,41 @@ static void moveBehind(Operation *shape) {
   shape->erase();
 }
 
-/// Both operands in the type in which one of them was loaded. Rounds the other.
-static bool narrowOperands(tile::DotOp dot) {
+/// The 16-bit type of the program's views, or null where there is none or they
+/// have two.
+static Type computeType(tile::ProgramOp program) {
+  Type found;
+  for (Value view : program.getViews()) {
+    Type element = cast<tile::ViewType>(view.getType()).getElementType();
+    if (!element.isBF16() && !element.isF16())
+      continue;
+    if (found && found != element)
+      return {};
+    found = element;
+  }
+  return found;
+}
+
+/// Both operands in the type in which one of them was loaded, or else in
+/// `program`, which may be null. Rounds what is not in that type.
+static bool narrowOperands(tile::DotOp dot, Type program) {
   Value a = narrowSource(dot.getA()), b = narrowSource(dot.getB());
-  if (!a && !b)
+  if (!a && !b && !program)
     return false;
+  // Two types meet in f32.
+  if (a && b && getElementTypeOrSelf(a) != getElementTypeOrSelf(b))
+    return false;
+  Type element = a   ? getElementTypeOrSelf(a)
+                 : b ? getElementTypeOrSelf(b)
+                     : program;
   OpBuilder builder(dot);
-  auto rounded = [&](Value computed, Value loaded) -> Value {
+  auto rounded = [&](Value computed) -> Value {
     auto type = cast<RankedTensorType>(computed.getType());
-    Type element = cast<RankedTensorType>(loaded.getType()).getElementType();
     return arith::TruncFOp::create(builder, dot.getLoc(), type.clone(element),
                                    computed);
   };
-  // Two types meet in f32.
-  if (a && b &&
-      cast<RankedTensorType>(a.getType()).getElementType() !=
-          cast<RankedTensorType>(b.getType()).getElementType())
-    return false;
-  Value left = a ? a : rounded(dot.getA(), b);
-  Value right = b ? b : rounded(dot.getB(), a);
+  Value left = a ? a : rounded(dot.getA());
+  Value right = b ? b : rounded(dot.getB());
   dot.getAMutable().assign(left);
   dot.getBMutable().assign(right);
   return true;
@@ -76,8 +93,9 @@ struct NarrowProducts
               tile::BroadcastOp>(op))
         moveBehind(op);
     });
+    Type element = computeType(getOperation());
     getOperation()->walk([&](tile::DotOp dot) {
-      if (narrowOperands(dot))
+      if (narrowOperands(dot, element))
         ++numProducts;
     });
   }

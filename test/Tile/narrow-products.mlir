@@ -25,14 +25,16 @@ tile.program @loaded(%a: !half, %b: !half, %c: !wide) grid #once order [parallel
   tile.return
 }
 
-// The computed operand is rounded for the product; what else reads it does not
-// see that. Two computed ones stay.
+// A computed operand is rounded for the product; what else reads it does not
+// see that. Two computed ones are rounded to the type of the views.
 // CHECK-LABEL: tile.program @computed
 // CHECK:         %[[LOAD:.+]] = tile.load
 // CHECK:         %[[Q:.+]] = arith.mulf
 // CHECK:         %[[R:.+]] = arith.truncf %[[Q]] : tensor<16x64xf32> to tensor<16x64xbf16>
 // CHECK:         %[[S:.+]] = tile.dot %[[R]], %[[LOAD]], %{{.+}} {transpose_b} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
-// CHECK:         tile.dot %[[Q]], %[[Q]], %[[S]] {transpose_b} : tensor<16x64xf32>, tensor<16x64xf32> -> tensor<16x16xf32>
+// CHECK:         %[[L:.+]] = arith.truncf %[[Q]] : tensor<16x64xf32> to tensor<16x64xbf16>
+// CHECK:         %[[M:.+]] = arith.truncf %[[Q]] : tensor<16x64xf32> to tensor<16x64xbf16>
+// CHECK:         tile.dot %[[L]], %[[M]], %[[S]] {transpose_b} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
 tile.program @computed(%a: !half, %c: !wide) grid #once order [parallel] {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<16x16xf32>
@@ -42,5 +44,19 @@ tile.program @computed(%a: !half, %c: !wide) grid #once order [parallel] {
   %s = tile.dot %q, %k, %zero {transpose_b} : tensor<16x64xf32>, tensor<16x64xf32> -> tensor<16x16xf32>
   %t = tile.dot %q, %q, %s {transpose_b} : tensor<16x64xf32>, tensor<16x64xf32> -> tensor<16x16xf32>
   tile.store %t, %c[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !wide
+  tile.return
+}
+
+// Without a 16-bit view a product of computed tiles is one of f32.
+// CHECK-LABEL: tile.program @wide
+// CHECK-NOT:     arith.truncf
+// CHECK:         tile.dot %{{.+}}, %{{.+}}, %{{.+}} : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+tile.program @wide(%a: !wide, %c: !wide) grid #once order [parallel] {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %x = tile.load %a[%c0, %c0] dims [0, 1] : !wide -> tensor<16x16xf32>
+  %q = arith.mulf %x, %x : tensor<16x16xf32>
+  %s = tile.dot %q, %q, %zero : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  tile.store %s, %c[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !wide
   tile.return
 }

@@ -11,15 +11,16 @@
 include "mlir/Pass/PassBase.td"
 
 def HybridNarrowProducts : Pass<"hybrid-narrow-products", "::hybrid::tile::ProgramOp"> {
-  let summary = "products in the type in which an operand was loaded";
+  let summary = "products in the 16-bit type of a program";
   let description = [{
     Families write products of f32 tiles, with `arith.extf` behind the load of a
     bf16 or f16 view. Where both operands of a `tile.dot` come from such loads,
     the product takes the tiles as they were loaded, which changes no number:
     sums are f32 before and after. Where one does, the other is rounded to its
-    type, to nearest even; the rounded tile is read by the product alone. A
-    product of two computed tiles stays. For targets whose matrix units read
-    bf16 and f16.
+    type, to nearest even; the rounded tile is read by the product alone. Two
+    computed tiles are rounded to the type of the program's 16-bit views; a
+    program without such views, or with views of both types, keeps their product
+    in f32. For targets whose matrix units read bf16 and f16.
 
     Before, from `test/Tile/narrow-products.mlir`:
 

@@ -59,27 +59,76 @@ Value Equations::nextState(const Chunk &chunk, Value updates, Value state) {
 }
 
 //===----------------------------------------------------------------------===//
+// Cut at the state
+//===----------------------------------------------------------------------===//
+
+Value Equations::erasers(const Chunk &chunk, Value inverse) {
+  Value keyStart = times(chunk.gates.fromStart, chunk.key);
+  return e.named("erasers", e.dot(inverse, times(chunk.beta, keyStart)));
+}
+
+Value Equations::replacements(const Chunk &chunk, Value inverse) {
+  return e.named("replacements",
+                 e.dot(inverse, times(chunk.beta, chunk.value)));
+}
+
+Value Equations::updatesOf(Value erasers, Value replacements, Value state) {
+  return e.sub(replacements, e.named("erased", e.dot(erasers, state)));
+}
+
+Value Equations::stateAfter(const Chunk &chunk, Value updates, Value state) {
+  if (perChannel())
+    return nextState(chunk, updates, state);
+  return e.named("next_state",
+                 e.dot(chunk.key, times(chunk.gates.toEnd, updates),
+                       Transpose::A, times(chunk.gates.total, state)));
+}
+
+Value Equations::dUpdatesInside(const Scores &scores, Value dOutput) {
+  return e.named("d_updates", e.dot(scores.query, dOutput, Transpose::A));
+}
+
+Value Equations::dStateBefore(const Chunk &chunk, Value erasers, Value dUpdates,
+                              Value dOutput, Value dState) {
+  const Gates &gates = chunk.gates;
+  Value before = times(gates.total, dState);
+  // Factors of one number per token stand at the side of dO and dN.
+  Value query = chunk.query, cotangent = dOutput;
+  (perChannel() ? query : cotangent) =
+      times(gates.fromStart, perChannel() ? query : cotangent);
+  before = e.named("d_state", e.dot(query, cotangent, Transpose::A, before));
+  if (!erasers)
+    return before;
+  Value carried = perChannel() ? e.dot(times(gates.toEnd, chunk.key), dState)
+                               : times(gates.toEnd, e.dot(chunk.key, dState));
+  Value all = e.named("d_updates", e.add(dUpdates, carried));
+  return e.named("d_state_erased",
+                 e.dot(erasers, e.neg(all), Transpose::A, before));
+}
+
+//===----------------------------------------------------------------------===//
 // Adjoint
 //===----------------------------------------------------------------------===//
 
+/// Products stand where they are added up, not where their operands are first
+/// known: a [C, K] tile that waits takes registers of every thread.
 ChunkGradient Equations::adjoint(const Chunk &chunk, const Saved &saved,
                                  Value dOutput, Value dState) {
   const Gates &gates = chunk.gates;
+  Value total; // γ ⊙ rowsum(S ⊙ dS')
+  if (shape.hasDecay())
+    total = e.mul(gates.total, e.sum(e.mul(saved.state, dState), 1));
   Value keyEnd = times(gates.toEnd, chunk.key);
   Value dUpdates = e.named("d_updates", e.dot(keyEnd, dState));
-  Value dKeyEnd =
-      e.named("d_key_end", e.dot(saved.updates, dState, Transpose::B));
 
   ChunkGradient gradient;
   gradient.state = times(gates.total, dState);
   Scores scores = this->scores(chunk);
-  Value dQueryScores, dKeyScores, dQueryStart, dKeyStart;
+  Value dQueryScores, dKeyScores;
   if (dOutput) {
     dQueryScores =
         e.named("d_scores", e.dot(dOutput, saved.updates, Transpose::B));
     dUpdates = e.dot(scores.query, dOutput, Transpose::A, dUpdates);
-    dQueryStart =
-        e.named("d_query_start", e.dot(dOutput, saved.state, Transpose::B));
     gradient.state =
         e.named("d_state", e.dot(times(gates.fromStart, chunk.query), dOutput,
                                  Transpose::A, gradient.state));
@@ -90,31 +139,34 @@ ChunkGradient Equations::adjoint(const Chunk &chunk, const Saved &saved,
     dKeyScores = delta.scores;
     gradient.value = delta.value;
     gradient.beta = delta.beta;
-    dKeyStart = delta.keyStart;
     gradient.state = e.dot(times(gates.fromStart, chunk.key),
                            e.neg(delta.value), Transpose::A, gradient.state);
   }
 
   ScoreGradient fromScores =
       scoreAdjoint(chunk, scores, dQueryScores, dKeyScores);
+  Value dKeyEnd =
+      e.named("d_key_end", e.dot(saved.updates, dState, Transpose::B));
   Value carriedKey = times(gates.toEnd, dKeyEnd);
   gradient.key = sum(fromScores.key, carriedKey);
+  Value toEnd = e.mul(chunk.key, carriedKey);
   Value startTerm; // Σ of x ⊙ (what x gets through e^G), over x = s·q and k
   if (dOutput) {
+    Value dQueryStart =
+        e.named("d_query_start", e.dot(dOutput, saved.state, Transpose::B));
     Value carriedQuery = times(gates.fromStart, dQueryStart);
     gradient.query = e.add(fromScores.query, carriedQuery);
     startTerm = e.mul(chunk.query, carriedQuery);
   }
-  if (dKeyStart) {
+  if (shape.isDelta()) {
+    Value dKeyStart = e.named(
+        "d_key_start", e.dot(e.neg(gradient.value), saved.state, Transpose::B));
     Value startKey = times(gates.fromStart, dKeyStart);
     gradient.key = e.add(gradient.key, startKey);
     startTerm = sum(startTerm, e.mul(chunk.key, startKey));
   }
-  if (shape.hasDecay()) {
-    Value total = e.mul(gates.total, e.sum(e.mul(saved.state, dState), 1));
-    gradient.decay =
-        gateAdjoint(fromScores, startTerm, e.mul(chunk.key, carriedKey), total);
-  }
+  if (shape.hasDecay())
+    gradient.decay = gateAdjoint(fromScores, startTerm, toEnd, total);
   return gradient;
 }
 
@@ -140,8 +192,6 @@ Equations::DeltaGradient Equations::deltaAdjoint(const Chunk &chunk,
                           e.sum(e.mul(dErase, keyScores), 1));
   }
   gradient.scores = times(chunk.beta, dErase);
-  gradient.keyStart = e.named(
-      "d_key_start", e.dot(e.neg(gradient.value), saved.state, Transpose::B));
   return gradient;
 }
 

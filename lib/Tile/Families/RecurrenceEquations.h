@@ -83,6 +83,24 @@ public:
                 Value state);
   Value nextState(const Chunk &chunk, Value updates, Value state);
 
+  /// The same equations cut where chunks need each other: N = U − W S, with
+  /// W = T (β ⊙ e^G ⊙ K) and U = T (β ⊙ V), which no state enters.
+  Value erasers(const Chunk &chunk, Value inverse);
+  Value replacements(const Chunk &chunk, Value inverse);
+  Value updatesOf(Value erasers, Value replacements, Value state);
+  /// B(s Q) alone.
+  Scores queryScores(const Chunk &chunk);
+  /// S', with factors of one number per token at the updates: keys are then
+  /// multiplied as they were loaded.
+  Value stateAfter(const Chunk &chunk, Value updates, Value state);
+  /// B(s Q)ᵀ dO: the part of dN that stays in the chunk.
+  Value dUpdatesInside(const Scores &scores, Value dOutput);
+  /// The gradient of the state before a chunk from that of the state after.
+  /// `erasers` and `dUpdates` (the part inside) are null for the additive
+  /// update.
+  Value dStateBefore(const Chunk &chunk, Value erasers, Value dUpdates,
+                     Value dOutput, Value dState);
+
   /// Adjoint of `outputs` and `nextState` together. `dState` is the gradient of
   /// the state after the chunk; a null `dOutput` is zero.
   ChunkGradient adjoint(const Chunk &chunk, const Saved &saved, Value dOutput,
@@ -98,7 +116,7 @@ private:
         gateRows; ///< per channel: Σ_m E[t, m] − Σ_t E[t, m], diagonal left out
   };
   struct DeltaGradient {
-    Value value, beta, scores, keyStart;
+    Value value, beta, scores;
   };
 
   DeltaGradient deltaAdjoint(const Chunk &chunk, const Saved &saved,

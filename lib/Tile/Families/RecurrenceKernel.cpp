@@ -236,14 +236,17 @@ Value Kernel::loadBeta(Value row, Value limit, int64_t rows) {
                  e.load(beta, {row, head}, {0, 1}, {rows, 1}, limit));
 }
 
+Value Kernel::loadQuery(Value row, Value limit) {
+  return e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),
+                  shape.scale);
+}
+
 Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
   Chunk chunk;
   chunk.key = loadRows("load_key", key, row, kvHead, shape.keyDim, limit);
   chunk.value = loadValueRows("load_value", value, row, kvHead, limit);
   if (withQuery)
-    chunk.query =
-        e.scaled(loadRows("load_query", query, row, head, shape.keyDim, limit),
-                 shape.scale);
+    chunk.query = loadQuery(row, limit);
   if (shape.hasBeta())
     chunk.beta = loadBeta(row, limit);
   if (shape.hasDecay())

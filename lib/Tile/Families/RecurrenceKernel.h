@@ -99,6 +99,8 @@ public:
   void storeValueRows(StringRef name, Value tile, Value view, Value row,
                       Value head, Value limit);
   Value loadBeta(Value row, Value limit, int64_t rows = 0);
+  /// s·Q of a chunk.
+  Value loadQuery(Value row, Value limit);
   Chunk loadChunk(Value row, Value limit, bool withQuery);
 
   Emitter e;

@@ -67,6 +67,12 @@ Scores Equations::scores(const Chunk &chunk) {
   return scores;
 }
 
+Scores Equations::queryScores(const Chunk &chunk) {
+  RecurrenceShape additive = shape;
+  additive.update = RecurrenceUpdate::Additive;
+  return Equations(e, additive).scores(chunk);
+}
+
 Equations::ScoreGradient Equations::scoreAdjoint(const Chunk &chunk,
                                                  const Scores &scores,
                                                  Value dQuery, Value dKey) {

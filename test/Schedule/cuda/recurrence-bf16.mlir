@@ -4,10 +4,33 @@
 // RUN: hybrid-opt %s -pass-pipeline='builtin.module(hybrid-schedule{target=cuda},tile.program(hybrid-narrow-products))' -o %t.cuda.mlir
 // RUN: tile-against-oracle %t.cuda.mlir --definitions=%s --entries=delta,channel,window --lengths=0,1,100 --f32 --rms --tolerance=0.005 | FileCheck %s --check-prefix=FORWARD
 // RUN: tile-against-oracle %t.cuda.mlir --definitions=%s --entries=delta_grad,channel_grad,window_grad --lengths=0,1,100 --f32 --rms --tolerance=0.008 | FileCheck %s --check-prefix=BACKWARD
+// Chunks as long as Hopper takes them.
+// RUN: hybrid-opt %s -pass-pipeline='builtin.module(hybrid-schedule{target=cuda:sm_90a},tile.program(hybrid-narrow-products))' -o %t.hopper.mlir
+// RUN: tile-against-oracle %t.hopper.mlir --definitions=%s --entries=delta --lengths=1,100 --f32 --rms --tolerance=0.005 | FileCheck %s --check-prefix=HOPPER-FORWARD
+// RUN: tile-against-oracle %t.hopper.mlir --definitions=%s --entries=delta_grad --lengths=1,100 --f32 --rms --tolerance=0.008 | FileCheck %s --check-prefix=HOPPER-BACKWARD
+// HOPPER-FORWARD-COUNT-1:  equal
+// HOPPER-FORWARD-NOT:      differs
+// HOPPER-BACKWARD-COUNT-5: equal
+// HOPPER-BACKWARD-NOT:     differs
 // FORWARD-COUNT-3: equal
 // FORWARD-NOT:     differs
 // BACKWARD-COUNT-12: equal
 // BACKWARD-NOT:    differs
+
+// One decay per head: only the walks go from chunk to chunk.
+// RUN: FileCheck %s --check-prefix=PHASES < %t.cuda.mlir
+// PHASES-LABEL: func.func @delta(
+// PHASES:         %[[P:.+]]:4 = hybrid.dispatch @recurrence_prepare_
+// PHASES-SAME:      tensor<?x2x32x32xbf16, #hybrid.sized<{{.+}}>>
+// PHASES:         %[[S:.+]]:2 = hybrid.dispatch @recurrence_walk_[[WALK:[0-9a-f]+]]({{.+}}%[[P]]#3)
+// PHASES:         hybrid.dispatch @recurrence_outputs_{{[0-9a-f]+}}({{.+}}%[[S]]#0, %[[S]]#1)
+// PHASES-LABEL: func.func @delta_grad(
+// PHASES:         hybrid.dispatch @recurrence_backward_prepare_
+// PHASES:         hybrid.dispatch @recurrence_walk_[[WALK]](
+// PHASES:         hybrid.dispatch @recurrence_backward_walk_
+// PHASES:         hybrid.dispatch @recurrence_backward_gradients_
+// PHASES-LABEL: func.func @channel(
+// PHASES:         hybrid.dispatch @recurrence_forward_
 
 // Turns of window chains add to f32 gradients, which are rounded once.
 // RUN: FileCheck %s --check-prefix=PROGRAM < %t.cuda.mlir

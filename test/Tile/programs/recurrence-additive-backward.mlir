@@ -109,63 +109,63 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %30 = arith.addi %13, %19 : index
     %back.load_state = tile.load %arg11[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
     %back.load_d_output = tile.load %arg6[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %31 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
-    %32 = arith.mulf %31, %back.load_key : tensor<64x128xf32>
+    %31 = arith.mulf %back.load_state, %arg13 : tensor<128x128xf32>
+    %32 = tile.reduce sum %31 dim 1 : tensor<128x128xf32>
+    %33 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x1xf32>
+    %34 = arith.mulf %33, %32 : tensor<128x1xf32>
+    %35 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %36 = arith.mulf %35, %back.load_key : tensor<64x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_updates = tile.dot %32, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_key_end = tile.dot %back.load_value, %arg13, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %33 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x128xf32>
-    %34 = arith.mulf %33, %arg13 : tensor<128x128xf32>
-    %35 = tile.iota dim 1 : tensor<1x64xi32>
-    %36 = tile.iota dim 0 : tensor<64x1xi32>
-    %37 = tile.broadcast %35 : tensor<1x64xi32> to tensor<64x64xi32>
-    %38 = tile.broadcast %36 : tensor<64x1xi32> to tensor<64x64xi32>
-    %39 = arith.cmpi slt, %37, %38 : tensor<64x64xi32>
+    %back.d_updates = tile.dot %36, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %37 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x128xf32>
+    %38 = arith.mulf %37, %arg13 : tensor<128x128xf32>
+    %39 = tile.iota dim 1 : tensor<1x64xi32>
+    %40 = tile.iota dim 0 : tensor<64x1xi32>
+    %41 = tile.broadcast %39 : tensor<1x64xi32> to tensor<64x64xi32>
+    %42 = tile.broadcast %40 : tensor<64x1xi32> to tensor<64x64xi32>
+    %43 = arith.cmpi slt, %41, %42 : tensor<64x64xi32>
+    %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %44 = tile.broadcast %back.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %45 = arith.select %43, %44, %cst_11 : tensor<64x64xi1>, tensor<64x64xf32>
+    %46 = tile.prefix_sum %45 dim 0 : tensor<64x64xf32>
+    %47 = tile.iota dim 1 : tensor<1x64xi32>
+    %48 = tile.iota dim 0 : tensor<64x1xi32>
+    %49 = tile.broadcast %47 : tensor<1x64xi32> to tensor<64x64xi32>
+    %50 = tile.broadcast %48 : tensor<64x1xi32> to tensor<64x64xi32>
+    %51 = arith.cmpi sle, %49, %50 : tensor<64x64xi32>
+    %52 = math.exp %46 : tensor<64x64xf32>
     %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %40 = tile.broadcast %back.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
-    %41 = arith.select %39, %40, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
-    %42 = tile.prefix_sum %41 dim 0 : tensor<64x64xf32>
-    %43 = tile.iota dim 1 : tensor<1x64xi32>
-    %44 = tile.iota dim 0 : tensor<64x1xi32>
-    %45 = tile.broadcast %43 : tensor<1x64xi32> to tensor<64x64xi32>
-    %46 = tile.broadcast %44 : tensor<64x1xi32> to tensor<64x64xi32>
-    %47 = arith.cmpi sle, %45, %46 : tensor<64x64xi32>
-    %48 = math.exp %42 : tensor<64x64xf32>
+    %53 = arith.select %51, %52, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_13 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %49 = arith.select %47, %48, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
+    %back.query_scores = tile.dot %22, %back.load_key, %cst_13 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %54 = arith.mulf %back.query_scores, %53 : tensor<64x64xf32>
     %cst_14 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %back.query_scores = tile.dot %22, %back.load_key, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %50 = arith.mulf %back.query_scores, %49 : tensor<64x64xf32>
-    %cst_15 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %back.d_scores = tile.dot %back.load_d_output, %back.load_value, %cst_15 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %51 = tile.dot %50, %back.load_d_output, %back.d_updates {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_scores = tile.dot %back.load_d_output, %back.load_value, %cst_14 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %55 = tile.dot %54, %back.load_d_output, %back.d_updates {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %56 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %57 = arith.mulf %56, %22 : tensor<64x128xf32>
+    %back.d_state = tile.dot %57, %back.load_d_output, %38 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %58 = arith.mulf %back.d_scores, %53 : tensor<64x64xf32>
+    %cst_15 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %back.d_query = tile.dot %58, %back.load_key, %cst_15 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_16 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_16 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %52 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %53 = arith.mulf %52, %22 : tensor<64x128xf32>
-    %back.d_state = tile.dot %53, %back.load_d_output, %34 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    %54 = arith.mulf %back.d_scores, %49 : tensor<64x64xf32>
+    %back.d_key = tile.dot %58, %22, %cst_16 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %59 = arith.mulf %back.d_scores, %54 : tensor<64x64xf32>
     %cst_17 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_query = tile.dot %54, %back.load_key, %cst_17 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %back.d_key_end = tile.dot %back.load_value, %arg13, %cst_17 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %60 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %61 = arith.mulf %60, %back.d_key_end : tensor<64x128xf32>
+    %62 = arith.addf %back.d_key, %61 : tensor<64x128xf32>
+    %63 = arith.mulf %back.load_key, %61 : tensor<64x128xf32>
     %cst_18 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_key = tile.dot %54, %22, %cst_18 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %55 = arith.mulf %back.d_scores, %50 : tensor<64x64xf32>
-    %56 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
-    %57 = arith.mulf %56, %back.d_key_end : tensor<64x128xf32>
-    %58 = arith.addf %back.d_key, %57 : tensor<64x128xf32>
-    %59 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %60 = arith.mulf %59, %back.d_query_start : tensor<64x128xf32>
-    %61 = arith.addf %back.d_query, %60 : tensor<64x128xf32>
-    %62 = arith.mulf %22, %60 : tensor<64x128xf32>
-    %63 = arith.mulf %back.load_state, %arg13 : tensor<128x128xf32>
-    %64 = tile.reduce sum %63 dim 1 : tensor<128x128xf32>
-    %65 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x1xf32>
-    %66 = arith.mulf %65, %64 : tensor<128x1xf32>
-    %67 = arith.mulf %back.load_key, %57 : tensor<64x128xf32>
-    %68 = tile.reduce sum %67 dim 1 : tensor<64x128xf32>
+    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_18 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %64 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %65 = arith.mulf %64, %back.d_query_start : tensor<64x128xf32>
+    %66 = arith.addf %back.d_query, %65 : tensor<64x128xf32>
+    %67 = arith.mulf %22, %65 : tensor<64x128xf32>
+    %68 = tile.reduce sum %63 dim 1 : tensor<64x128xf32>
     %69 = tile.reshape %68 : tensor<64x1xf32> to tensor<1x64xf32>
-    %70 = tile.prefix_sum %55 dim 0 {reverse} : tensor<64x64xf32>
+    %70 = tile.prefix_sum %59 dim 0 {reverse} : tensor<64x64xf32>
     %71 = tile.broadcast %69 : tensor<1x64xf32> to tensor<64x64xf32>
     %72 = arith.addf %70, %71 : tensor<64x64xf32>
     %73 = tile.iota dim 1 : tensor<1x64xi32>
@@ -176,17 +176,17 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %cst_19 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
     %78 = arith.select %77, %72, %cst_19 : tensor<64x64xi1>, tensor<64x64xf32>
     %79 = tile.reduce sum %78 dim 1 : tensor<64x64xf32>
-    %80 = tile.reduce sum %62 dim 1 : tensor<64x128xf32>
+    %80 = tile.reduce sum %67 dim 1 : tensor<64x128xf32>
     %81 = tile.prefix_sum %80 dim 0 {reverse} : tensor<64x1xf32>
     %82 = arith.addf %79, %81 : tensor<64x1xf32>
-    %83 = tile.reduce sum %66 dim 0 : tensor<128x1xf32>
+    %83 = tile.reduce sum %34 dim 0 : tensor<128x1xf32>
     %84 = tile.broadcast %83 : tensor<1x1xf32> to tensor<64x1xf32>
     %85 = arith.addf %82, %84 : tensor<64x1xf32>
     %cst_20 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %86 = arith.mulf %61, %cst_20 : tensor<64x128xf32>
+    %86 = arith.mulf %66, %cst_20 : tensor<64x128xf32>
     tile.store %86, %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %58, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %51, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %62, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %55, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
     tile.store %85, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
     scf.yield %back.d_state : tensor<128x128xf32>
   }

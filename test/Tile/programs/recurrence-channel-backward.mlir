@@ -108,19 +108,20 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %31 = arith.addi %13, %19 : index
     %back.load_state = tile.load %arg11[%31, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_state"} : !tile.view<?x2x128x128xf32> -> tensor<128x128xf32>
     %back.load_d_output = tile.load %arg6[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<16x128xf32>
-    %32 = arith.mulf %28, %back.load_key : tensor<16x128xf32>
+    %32 = arith.mulf %back.load_state, %arg13 : tensor<128x128xf32>
+    %33 = tile.reduce sum %32 dim 1 : tensor<128x128xf32>
+    %34 = arith.mulf %30, %33 : tensor<128x1xf32>
+    %35 = arith.mulf %28, %back.load_key : tensor<16x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %back.d_updates = tile.dot %32, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
-    %cst_11 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %back.d_key_end = tile.dot %back.load_value, %arg13, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
-    %33 = tile.broadcast %30 : tensor<128x1xf32> to tensor<128x128xf32>
-    %34 = arith.mulf %33, %arg13 : tensor<128x128xf32>
-    %cst_12 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
-    %cst_13 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %c0_14 = arith.constant 0 : index
-    %c16_15 = arith.constant 16 : index
-    %c1_16 = arith.constant 1 : index
-    %35:2 = scf.for %arg14 = %c0_14 to %c16_15 step %c1_16 iter_args(%arg15 = %cst_13, %arg16 = %cst_12) -> (tensor<16x128xf32>, tensor<16x16xf32>) {
+    %back.d_updates = tile.dot %35, %arg13, %cst_10 {tile.name = "back.d_updates"} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
+    %36 = tile.broadcast %30 : tensor<128x1xf32> to tensor<128x128xf32>
+    %37 = arith.mulf %36, %arg13 : tensor<128x128xf32>
+    %cst_11 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
+    %cst_12 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
+    %c0_13 = arith.constant 0 : index
+    %c16_14 = arith.constant 16 : index
+    %c1_15 = arith.constant 1 : index
+    %38:2 = scf.for %arg14 = %c0_13 to %c16_14 step %c1_15 iter_args(%arg15 = %cst_12, %arg16 = %cst_11) -> (tensor<16x128xf32>, tensor<16x16xf32>) {
       %74 = arith.addi %21, %arg14 : index
       %75 = tile.load %arg5[%74, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
       %76 = math.exp %75 : tensor<1x128xf32>
@@ -150,19 +151,17 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
       %97 = arith.select %95, %96, %arg16 : tensor<16x16xi1>, tensor<16x16xf32>
       scf.yield %84, %97 : tensor<16x128xf32>, tensor<16x16xf32>
     } {tile.name = "back.score_rows"}
-    %cst_17 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
-    %back.d_scores = tile.dot %back.load_d_output, %back.load_value, %cst_17 {tile.name = "back.d_scores", transpose_b} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<16x16xf32>
-    %36 = tile.dot %35#1, %back.load_d_output, %back.d_updates {transpose_a} : tensor<16x16xf32>, tensor<16x128xf32> -> tensor<16x128xf32>
+    %cst_16 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
+    %back.d_scores = tile.dot %back.load_d_output, %back.load_value, %cst_16 {tile.name = "back.d_scores", transpose_b} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<16x16xf32>
+    %39 = tile.dot %38#1, %back.load_d_output, %back.d_updates {transpose_a} : tensor<16x16xf32>, tensor<16x128xf32> -> tensor<16x128xf32>
+    %40 = arith.mulf %26, %22 : tensor<16x128xf32>
+    %back.d_state = tile.dot %40, %back.load_d_output, %37 {tile.name = "back.d_state", transpose_a} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<128x128xf32>
+    %cst_17 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
     %cst_18 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_18 {tile.name = "back.d_query_start", transpose_b} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
-    %37 = arith.mulf %26, %22 : tensor<16x128xf32>
-    %back.d_state = tile.dot %37, %back.load_d_output, %34 {tile.name = "back.d_state", transpose_a} : tensor<16x128xf32>, tensor<16x128xf32> -> tensor<128x128xf32>
-    %cst_19 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %cst_20 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
-    %c0_21 = arith.constant 0 : index
-    %c16_22 = arith.constant 16 : index
-    %c1_23 = arith.constant 1 : index
-    %38:3 = scf.for %arg14 = %c0_21 to %c16_22 step %c1_23 iter_args(%arg15 = %cst_20, %arg16 = %cst_19, %arg17 = %cst_19) -> (tensor<16x128xf32>, tensor<16x128xf32>, tensor<16x128xf32>) {
+    %c0_19 = arith.constant 0 : index
+    %c16_20 = arith.constant 16 : index
+    %c1_21 = arith.constant 1 : index
+    %41:3 = scf.for %arg14 = %c0_19 to %c16_20 step %c1_21 iter_args(%arg15 = %cst_18, %arg16 = %cst_17, %arg17 = %cst_17) -> (tensor<16x128xf32>, tensor<16x128xf32>, tensor<16x128xf32>) {
       %74 = arith.addi %21, %arg14 : index
       %75 = tile.load %arg5[%74, %0, %c0] dims [0, 2] limit(%5) : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<1x128xf32>
       %76 = math.exp %75 : tensor<1x128xf32>
@@ -198,46 +197,47 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
       %103 = arith.select %101, %102, %arg17 : tensor<16x128xi1>, tensor<16x128xf32>
       scf.yield %84, %97, %103 : tensor<16x128xf32>, tensor<16x128xf32>, tensor<16x128xf32>
     } {tile.name = "back.d_score_rows"}
-    %39 = arith.mulf %back.load_key, %38#1 : tensor<16x128xf32>
-    %40 = arith.negf %39 : tensor<16x128xf32>
-    %41 = arith.mulf %22, %38#2 : tensor<16x128xf32>
-    %42 = arith.addf %40, %41 : tensor<16x128xf32>
-    %43 = tile.iota dim 1 : tensor<1x16xi32>
-    %44 = tile.iota dim 0 : tensor<16x1xi32>
-    %45 = tile.broadcast %43 : tensor<1x16xi32> to tensor<16x16xi32>
-    %46 = tile.broadcast %44 : tensor<16x1xi32> to tensor<16x16xi32>
-    %47 = arith.cmpi eq, %45, %46 : tensor<16x16xi32>
-    %cst_24 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
-    %48 = arith.select %47, %back.d_scores, %cst_24 : tensor<16x16xi1>, tensor<16x16xf32>
-    %49 = tile.reduce sum %48 dim 1 : tensor<16x16xf32>
-    %50 = tile.broadcast %49 : tensor<16x1xf32> to tensor<16x128xf32>
-    %51 = arith.mulf %50, %back.load_key : tensor<16x128xf32>
-    %52 = arith.addf %38#2, %51 : tensor<16x128xf32>
-    %53 = tile.broadcast %49 : tensor<16x1xf32> to tensor<16x128xf32>
-    %54 = arith.mulf %53, %22 : tensor<16x128xf32>
-    %55 = arith.addf %38#1, %54 : tensor<16x128xf32>
-    %56 = arith.mulf %28, %back.d_key_end : tensor<16x128xf32>
-    %57 = arith.addf %55, %56 : tensor<16x128xf32>
-    %58 = arith.mulf %26, %back.d_query_start : tensor<16x128xf32>
-    %59 = arith.addf %52, %58 : tensor<16x128xf32>
-    %60 = arith.mulf %22, %58 : tensor<16x128xf32>
-    %61 = arith.mulf %back.load_state, %arg13 : tensor<128x128xf32>
-    %62 = tile.reduce sum %61 dim 1 : tensor<128x128xf32>
-    %63 = arith.mulf %30, %62 : tensor<128x1xf32>
-    %64 = arith.mulf %back.load_key, %56 : tensor<16x128xf32>
-    %65 = tile.prefix_sum %64 dim 0 : tensor<16x128xf32>
-    %66 = arith.subf %65, %64 : tensor<16x128xf32>
-    %67 = arith.addf %42, %60 : tensor<16x128xf32>
+    %42 = arith.mulf %back.load_key, %41#1 : tensor<16x128xf32>
+    %43 = arith.negf %42 : tensor<16x128xf32>
+    %44 = arith.mulf %22, %41#2 : tensor<16x128xf32>
+    %45 = arith.addf %43, %44 : tensor<16x128xf32>
+    %46 = tile.iota dim 1 : tensor<1x16xi32>
+    %47 = tile.iota dim 0 : tensor<16x1xi32>
+    %48 = tile.broadcast %46 : tensor<1x16xi32> to tensor<16x16xi32>
+    %49 = tile.broadcast %47 : tensor<16x1xi32> to tensor<16x16xi32>
+    %50 = arith.cmpi eq, %48, %49 : tensor<16x16xi32>
+    %cst_22 = arith.constant dense<0.000000e+00> : tensor<16x16xf32>
+    %51 = arith.select %50, %back.d_scores, %cst_22 : tensor<16x16xi1>, tensor<16x16xf32>
+    %52 = tile.reduce sum %51 dim 1 : tensor<16x16xf32>
+    %53 = tile.broadcast %52 : tensor<16x1xf32> to tensor<16x128xf32>
+    %54 = arith.mulf %53, %back.load_key : tensor<16x128xf32>
+    %55 = arith.addf %41#2, %54 : tensor<16x128xf32>
+    %56 = tile.broadcast %52 : tensor<16x1xf32> to tensor<16x128xf32>
+    %57 = arith.mulf %56, %22 : tensor<16x128xf32>
+    %58 = arith.addf %41#1, %57 : tensor<16x128xf32>
+    %cst_23 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
+    %back.d_key_end = tile.dot %back.load_value, %arg13, %cst_23 {tile.name = "back.d_key_end", transpose_b} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
+    %59 = arith.mulf %28, %back.d_key_end : tensor<16x128xf32>
+    %60 = arith.addf %58, %59 : tensor<16x128xf32>
+    %61 = arith.mulf %back.load_key, %59 : tensor<16x128xf32>
+    %cst_24 = arith.constant dense<0.000000e+00> : tensor<16x128xf32>
+    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_24 {tile.name = "back.d_query_start", transpose_b} : tensor<16x128xf32>, tensor<128x128xf32> -> tensor<16x128xf32>
+    %62 = arith.mulf %26, %back.d_query_start : tensor<16x128xf32>
+    %63 = arith.addf %55, %62 : tensor<16x128xf32>
+    %64 = arith.mulf %22, %62 : tensor<16x128xf32>
+    %65 = tile.prefix_sum %61 dim 0 : tensor<16x128xf32>
+    %66 = arith.subf %65, %61 : tensor<16x128xf32>
+    %67 = arith.addf %45, %64 : tensor<16x128xf32>
     %68 = tile.prefix_sum %67 dim 0 {reverse} : tensor<16x128xf32>
     %69 = arith.addf %66, %68 : tensor<16x128xf32>
-    %70 = tile.reshape %63 : tensor<128x1xf32> to tensor<1x128xf32>
+    %70 = tile.reshape %34 : tensor<128x1xf32> to tensor<1x128xf32>
     %71 = tile.broadcast %70 : tensor<1x128xf32> to tensor<16x128xf32>
     %72 = arith.addf %69, %71 : tensor<16x128xf32>
     %cst_25 = arith.constant dense<0.0883883461> : tensor<16x128xf32>
-    %73 = arith.mulf %59, %cst_25 : tensor<16x128xf32>
+    %73 = arith.mulf %63, %cst_25 : tensor<16x128xf32>
     tile.store %73, %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %57, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %36, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %60, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %39, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
     tile.store %72, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<16x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
     scf.yield %back.d_state : tensor<128x128xf32>
   }

@@ -148,109 +148,109 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %back.load_inverse = tile.load %arg14[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_inverse"} : !tile.view<?x2x64x64xf32> -> tensor<64x64xf32>
     %back.load_updates = tile.load %arg15[%30, %0, %c0, %c0] dims [2, 3] {tile.name = "back.load_updates"} : !tile.view<?x2x64x128xf32> -> tensor<64x128xf32>
     %back.load_d_output = tile.load %arg7[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.load_d_output"} : !tile.view<?x2x128xf32, strides = [?, 128, 1]> -> tensor<64x128xf32>
-    %31 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
-    %32 = arith.mulf %31, %back.load_key : tensor<64x128xf32>
+    %31 = arith.mulf %back.load_state, %arg17 : tensor<128x128xf32>
+    %32 = tile.reduce sum %31 dim 1 : tensor<128x128xf32>
+    %33 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x1xf32>
+    %34 = arith.mulf %33, %32 : tensor<128x1xf32>
+    %35 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %36 = arith.mulf %35, %back.load_key : tensor<64x128xf32>
     %cst_10 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_updates = tile.dot %32, %arg17, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_key_end = tile.dot %back.load_updates, %arg17, %cst_11 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %33 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x128xf32>
-    %34 = arith.mulf %33, %arg17 : tensor<128x128xf32>
-    %35 = tile.iota dim 1 : tensor<1x64xi32>
-    %36 = tile.iota dim 0 : tensor<64x1xi32>
-    %37 = tile.broadcast %35 : tensor<1x64xi32> to tensor<64x64xi32>
-    %38 = tile.broadcast %36 : tensor<64x1xi32> to tensor<64x64xi32>
-    %39 = arith.cmpi slt, %37, %38 : tensor<64x64xi32>
+    %back.d_updates = tile.dot %36, %arg17, %cst_10 {tile.name = "back.d_updates"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %37 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x128xf32>
+    %38 = arith.mulf %37, %arg17 : tensor<128x128xf32>
+    %39 = tile.iota dim 1 : tensor<1x64xi32>
+    %40 = tile.iota dim 0 : tensor<64x1xi32>
+    %41 = tile.broadcast %39 : tensor<1x64xi32> to tensor<64x64xi32>
+    %42 = tile.broadcast %40 : tensor<64x1xi32> to tensor<64x64xi32>
+    %43 = arith.cmpi slt, %41, %42 : tensor<64x64xi32>
+    %cst_11 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %44 = tile.broadcast %back.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
+    %45 = arith.select %43, %44, %cst_11 : tensor<64x64xi1>, tensor<64x64xf32>
+    %46 = tile.prefix_sum %45 dim 0 : tensor<64x64xf32>
+    %47 = tile.iota dim 1 : tensor<1x64xi32>
+    %48 = tile.iota dim 0 : tensor<64x1xi32>
+    %49 = tile.broadcast %47 : tensor<1x64xi32> to tensor<64x64xi32>
+    %50 = tile.broadcast %48 : tensor<64x1xi32> to tensor<64x64xi32>
+    %51 = arith.cmpi sle, %49, %50 : tensor<64x64xi32>
+    %52 = math.exp %46 : tensor<64x64xf32>
     %cst_12 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %40 = tile.broadcast %back.load_decay : tensor<64x1xf32> to tensor<64x64xf32>
-    %41 = arith.select %39, %40, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
-    %42 = tile.prefix_sum %41 dim 0 : tensor<64x64xf32>
-    %43 = tile.iota dim 1 : tensor<1x64xi32>
-    %44 = tile.iota dim 0 : tensor<64x1xi32>
-    %45 = tile.broadcast %43 : tensor<1x64xi32> to tensor<64x64xi32>
-    %46 = tile.broadcast %44 : tensor<64x1xi32> to tensor<64x64xi32>
-    %47 = arith.cmpi sle, %45, %46 : tensor<64x64xi32>
-    %48 = math.exp %42 : tensor<64x64xf32>
+    %53 = arith.select %51, %52, %cst_12 : tensor<64x64xi1>, tensor<64x64xf32>
     %cst_13 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %49 = arith.select %47, %48, %cst_13 : tensor<64x64xi1>, tensor<64x64xf32>
+    %back.query_scores = tile.dot %22, %back.load_key, %cst_13 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %54 = arith.mulf %back.query_scores, %53 : tensor<64x64xf32>
     %cst_14 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %back.query_scores = tile.dot %22, %back.load_key, %cst_14 {tile.name = "back.query_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %50 = arith.mulf %back.query_scores, %49 : tensor<64x64xf32>
+    %back.key_scores = tile.dot %back.load_key, %back.load_key, %cst_14 {tile.name = "back.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %55 = arith.mulf %back.key_scores, %53 : tensor<64x64xf32>
     %cst_15 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %back.key_scores = tile.dot %back.load_key, %back.load_key, %cst_15 {tile.name = "back.key_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %51 = arith.mulf %back.key_scores, %49 : tensor<64x64xf32>
-    %cst_16 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %back.d_scores = tile.dot %back.load_d_output, %back.load_updates, %cst_16 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %52 = tile.dot %50, %back.load_d_output, %back.d_updates {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %cst_17 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_17 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %53 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %54 = arith.mulf %53, %22 : tensor<64x128xf32>
-    %back.d_state = tile.dot %54, %back.load_d_output, %34 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    %cst_18 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_errors = tile.dot %back.load_inverse, %52, %cst_18 {tile.name = "back.d_errors", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %cst_19 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %back.d_inverse = tile.dot %back.d_errors, %back.load_updates, %cst_19 {tile.name = "back.d_inverse", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
-    %55 = tile.iota dim 1 : tensor<1x64xi32>
-    %56 = tile.iota dim 0 : tensor<64x1xi32>
-    %57 = tile.broadcast %55 : tensor<1x64xi32> to tensor<64x64xi32>
-    %58 = tile.broadcast %56 : tensor<64x1xi32> to tensor<64x64xi32>
-    %59 = arith.cmpi slt, %57, %58 : tensor<64x64xi32>
-    %60 = arith.negf %back.d_inverse : tensor<64x64xf32>
-    %cst_20 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
-    %61 = arith.select %59, %60, %cst_20 : tensor<64x64xi1>, tensor<64x64xf32>
-    %62 = tile.broadcast %back.load_beta : tensor<64x1xf32> to tensor<64x128xf32>
-    %63 = arith.mulf %62, %back.d_errors : tensor<64x128xf32>
-    %64 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %65 = arith.mulf %64, %back.load_key : tensor<64x128xf32>
+    %back.d_scores = tile.dot %back.load_d_output, %back.load_updates, %cst_15 {tile.name = "back.d_scores", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %56 = tile.dot %54, %back.load_d_output, %back.d_updates {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %57 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %58 = arith.mulf %57, %22 : tensor<64x128xf32>
+    %back.d_state = tile.dot %58, %back.load_d_output, %38 {tile.name = "back.d_state", transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %cst_16 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %back.d_errors = tile.dot %back.load_inverse, %56, %cst_16 {tile.name = "back.d_errors", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %cst_17 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %back.d_inverse = tile.dot %back.d_errors, %back.load_updates, %cst_17 {tile.name = "back.d_inverse", transpose_b} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<64x64xf32>
+    %59 = tile.iota dim 1 : tensor<1x64xi32>
+    %60 = tile.iota dim 0 : tensor<64x1xi32>
+    %61 = tile.broadcast %59 : tensor<1x64xi32> to tensor<64x64xi32>
+    %62 = tile.broadcast %60 : tensor<64x1xi32> to tensor<64x64xi32>
+    %63 = arith.cmpi slt, %61, %62 : tensor<64x64xi32>
+    %64 = arith.negf %back.d_inverse : tensor<64x64xf32>
+    %cst_18 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %65 = arith.select %63, %64, %cst_18 : tensor<64x64xi1>, tensor<64x64xf32>
+    %66 = tile.broadcast %back.load_beta : tensor<64x1xf32> to tensor<64x128xf32>
+    %67 = arith.mulf %66, %back.d_errors : tensor<64x128xf32>
+    %68 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %69 = arith.mulf %68, %back.load_key : tensor<64x128xf32>
+    %cst_19 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %back.predict = tile.dot %69, %back.load_state, %cst_19 {tile.name = "back.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %70 = arith.subf %back.load_value, %back.predict : tensor<64x128xf32>
+    %71 = arith.mulf %back.d_errors, %70 : tensor<64x128xf32>
+    %72 = tile.reduce sum %71 dim 1 : tensor<64x128xf32>
+    %73 = arith.mulf %65, %55 : tensor<64x64xf32>
+    %74 = tile.reduce sum %73 dim 1 : tensor<64x64xf32>
+    %75 = arith.addf %72, %74 : tensor<64x1xf32>
+    %76 = tile.broadcast %back.load_beta : tensor<64x1xf32> to tensor<64x64xf32>
+    %77 = arith.mulf %76, %65 : tensor<64x64xf32>
+    %78 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %79 = arith.mulf %78, %back.load_key : tensor<64x128xf32>
+    %80 = arith.negf %67 : tensor<64x128xf32>
+    %81 = tile.dot %79, %80, %back.d_state {transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
+    %82 = arith.mulf %back.d_scores, %53 : tensor<64x64xf32>
+    %cst_20 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %back.d_query = tile.dot %82, %back.load_key, %cst_20 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
     %cst_21 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.predict = tile.dot %65, %back.load_state, %cst_21 {tile.name = "back.predict"} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %66 = arith.subf %back.load_value, %back.predict : tensor<64x128xf32>
-    %67 = arith.mulf %back.d_errors, %66 : tensor<64x128xf32>
-    %68 = tile.reduce sum %67 dim 1 : tensor<64x128xf32>
-    %69 = arith.mulf %61, %51 : tensor<64x64xf32>
-    %70 = tile.reduce sum %69 dim 1 : tensor<64x64xf32>
-    %71 = arith.addf %68, %70 : tensor<64x1xf32>
-    %72 = tile.broadcast %back.load_beta : tensor<64x1xf32> to tensor<64x64xf32>
-    %73 = arith.mulf %72, %61 : tensor<64x64xf32>
-    %74 = arith.negf %63 : tensor<64x128xf32>
+    %back.d_key = tile.dot %82, %22, %cst_21 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %83 = arith.mulf %back.d_scores, %54 : tensor<64x64xf32>
+    %84 = arith.mulf %77, %53 : tensor<64x64xf32>
+    %85 = tile.dot %84, %back.load_key, %back.d_key : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %86 = tile.dot %84, %back.load_key, %85 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
+    %87 = arith.mulf %77, %55 : tensor<64x64xf32>
+    %88 = arith.addf %83, %87 : tensor<64x64xf32>
     %cst_22 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_key_start = tile.dot %74, %back.load_state, %cst_22 {tile.name = "back.d_key_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
-    %75 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %76 = arith.mulf %75, %back.load_key : tensor<64x128xf32>
-    %77 = arith.negf %63 : tensor<64x128xf32>
-    %78 = tile.dot %76, %77, %back.d_state {transpose_a} : tensor<64x128xf32>, tensor<64x128xf32> -> tensor<128x128xf32>
-    %79 = arith.mulf %back.d_scores, %49 : tensor<64x64xf32>
+    %back.d_key_end = tile.dot %back.load_updates, %arg17, %cst_22 {tile.name = "back.d_key_end", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %89 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
+    %90 = arith.mulf %89, %back.d_key_end : tensor<64x128xf32>
+    %91 = arith.addf %86, %90 : tensor<64x128xf32>
+    %92 = arith.mulf %back.load_key, %90 : tensor<64x128xf32>
     %cst_23 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_query = tile.dot %79, %back.load_key, %cst_23 {tile.name = "back.d_query"} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %cst_24 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
-    %back.d_key = tile.dot %79, %22, %cst_24 {tile.name = "back.d_key", transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %80 = arith.mulf %back.d_scores, %50 : tensor<64x64xf32>
-    %81 = arith.mulf %73, %49 : tensor<64x64xf32>
-    %82 = tile.dot %81, %back.load_key, %back.d_key : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %83 = tile.dot %81, %back.load_key, %82 {transpose_a} : tensor<64x64xf32>, tensor<64x128xf32> -> tensor<64x128xf32>
-    %84 = arith.mulf %73, %51 : tensor<64x64xf32>
-    %85 = arith.addf %80, %84 : tensor<64x64xf32>
-    %86 = tile.broadcast %28 : tensor<64x1xf32> to tensor<64x128xf32>
-    %87 = arith.mulf %86, %back.d_key_end : tensor<64x128xf32>
-    %88 = arith.addf %83, %87 : tensor<64x128xf32>
-    %89 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %90 = arith.mulf %89, %back.d_query_start : tensor<64x128xf32>
-    %91 = arith.addf %back.d_query, %90 : tensor<64x128xf32>
-    %92 = arith.mulf %22, %90 : tensor<64x128xf32>
+    %back.d_query_start = tile.dot %back.load_d_output, %back.load_state, %cst_23 {tile.name = "back.d_query_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
     %93 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
-    %94 = arith.mulf %93, %back.d_key_start : tensor<64x128xf32>
-    %95 = arith.addf %88, %94 : tensor<64x128xf32>
-    %96 = arith.mulf %back.load_key, %94 : tensor<64x128xf32>
-    %97 = arith.addf %92, %96 : tensor<64x128xf32>
-    %98 = arith.mulf %back.load_state, %arg17 : tensor<128x128xf32>
-    %99 = tile.reduce sum %98 dim 1 : tensor<128x128xf32>
-    %100 = tile.broadcast %29 : tensor<1x1xf32> to tensor<128x1xf32>
-    %101 = arith.mulf %100, %99 : tensor<128x1xf32>
-    %102 = arith.mulf %back.load_key, %87 : tensor<64x128xf32>
-    %103 = tile.reduce sum %102 dim 1 : tensor<64x128xf32>
+    %94 = arith.mulf %93, %back.d_query_start : tensor<64x128xf32>
+    %95 = arith.addf %back.d_query, %94 : tensor<64x128xf32>
+    %96 = arith.mulf %22, %94 : tensor<64x128xf32>
+    %97 = arith.negf %67 : tensor<64x128xf32>
+    %cst_24 = arith.constant dense<0.000000e+00> : tensor<64x128xf32>
+    %back.d_key_start = tile.dot %97, %back.load_state, %cst_24 {tile.name = "back.d_key_start", transpose_b} : tensor<64x128xf32>, tensor<128x128xf32> -> tensor<64x128xf32>
+    %98 = tile.broadcast %26 : tensor<64x1xf32> to tensor<64x128xf32>
+    %99 = arith.mulf %98, %back.d_key_start : tensor<64x128xf32>
+    %100 = arith.addf %91, %99 : tensor<64x128xf32>
+    %101 = arith.mulf %back.load_key, %99 : tensor<64x128xf32>
+    %102 = arith.addf %96, %101 : tensor<64x128xf32>
+    %103 = tile.reduce sum %92 dim 1 : tensor<64x128xf32>
     %104 = tile.reshape %103 : tensor<64x1xf32> to tensor<1x64xf32>
-    %105 = tile.prefix_sum %85 dim 0 {reverse} : tensor<64x64xf32>
+    %105 = tile.prefix_sum %88 dim 0 {reverse} : tensor<64x64xf32>
     %106 = tile.broadcast %104 : tensor<1x64xf32> to tensor<64x64xf32>
     %107 = arith.addf %105, %106 : tensor<64x64xf32>
     %108 = tile.iota dim 1 : tensor<1x64xi32>
@@ -261,20 +261,20 @@ tile.program @recurrence_backward(%arg0: !tile.view<?x2x128xf32, strides = [?, 1
     %cst_25 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
     %113 = arith.select %112, %107, %cst_25 : tensor<64x64xi1>, tensor<64x64xf32>
     %114 = tile.reduce sum %113 dim 1 : tensor<64x64xf32>
-    %115 = tile.reduce sum %97 dim 1 : tensor<64x128xf32>
+    %115 = tile.reduce sum %102 dim 1 : tensor<64x128xf32>
     %116 = tile.prefix_sum %115 dim 0 {reverse} : tensor<64x1xf32>
     %117 = arith.addf %114, %116 : tensor<64x1xf32>
-    %118 = tile.reduce sum %101 dim 0 : tensor<128x1xf32>
+    %118 = tile.reduce sum %34 dim 0 : tensor<128x1xf32>
     %119 = tile.broadcast %118 : tensor<1x1xf32> to tensor<64x1xf32>
     %120 = arith.addf %117, %119 : tensor<64x1xf32>
     %cst_26 = arith.constant dense<0.0883883461> : tensor<64x128xf32>
-    %121 = arith.mulf %91, %cst_26 : tensor<64x128xf32>
+    %121 = arith.mulf %95, %cst_26 : tensor<64x128xf32>
     tile.store %121, %arg8[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_query"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %95, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    tile.store %63, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %100, %arg9[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_key"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
+    tile.store %67, %arg10[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_value"} : tensor<64x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
     tile.store %120, %arg11[%21, %0, %c0] dims [0, 2] limit(%5) {tile.name = "back.store_d_decay"} : tensor<64x1xf32>, !tile.view<?x2x1xf32, strides = [?, 1, 1]>
-    tile.store %71, %arg12[%21, %0] dims [0, 1] limit(%5) {tile.name = "back.store_d_beta"} : tensor<64x1xf32>, !tile.view<?x2xf32, strides = [?, 1]>
-    scf.yield %78 : tensor<128x128xf32>
+    tile.store %75, %arg12[%21, %0] dims [0, 1] limit(%5) {tile.name = "back.store_d_beta"} : tensor<64x1xf32>, !tile.view<?x2xf32, strides = [?, 1]>
+    scf.yield %81 : tensor<128x128xf32>
   }
   tile.return
 }

@@ -321,6 +321,111 @@ Gradients hybrid::tile::test::runBackward(const Call &call,
 }
 
 //===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Programs that hand each other buffers, which hold NaN before.
+class Phases {
+public:
+  Phases(const Call &call, Arithmetic arithmetic)
+      : call(call), arithmetic(arithmetic) {}
+
+  std::vector<HostBuffer> make(ArrayRef<RecurrenceWorkspace> list) {
+    std::vector<HostBuffer> buffers;
+    for (const RecurrenceWorkspace &space : list) {
+      SmallVector<int64_t> sizes = {evaluate(space.rows, symbolsOf(call))};
+      llvm::append_range(sizes, space.sizes);
+      buffers.emplace_back(sizes, kNaN);
+    }
+    return buffers;
+  }
+  void run(BuildProgram build, int64_t valueTile,
+           ArrayRef<const HostBuffer *> buffers) {
+    RecurrenceShape shape = call.shape;
+    shape.valueTile = valueTile;
+    Built built(build, shape);
+    Views views(call);
+    for (const HostBuffer *buffer : buffers)
+      views.add(*buffer);
+    interpretOrFail(built.program, views.list, call, arithmetic);
+  }
+
+private:
+  const Call &call;
+  Arithmetic arithmetic;
+};
+} // namespace
+
+using Buffers = SmallVector<const HostBuffer *>;
+
+static void append(Buffers &list, ArrayRef<HostBuffer> more) {
+  for (const HostBuffer &buffer : more)
+    list.push_back(&buffer);
+}
+
+HostBuffer hybrid::tile::test::runPhases(Call &call, Arithmetic arithmetic) {
+  const RecurrenceShape &shape = call.shape;
+  MLIRContext context;
+  Phases phases(call, arithmetic);
+  std::vector<HostBuffer> prepared = phases.make(recurrencePrepared(
+                              &context, shape, /*forAdjoint=*/false)),
+                          walked =
+                              phases.make(recurrenceWalked(&context, shape));
+  HostBuffer output = activation(call.tokens(), {shape.heads, shape.valueDim});
+  Buffers walk, outputs;
+  append(walk, prepared);
+  if (!prepared.empty())
+    phases.run(buildRecurrencePrepare, /*valueTile=*/0, walk);
+  if (shape.hasState)
+    walk.push_back(&call.state);
+  append(walk, walked);
+  phases.run(buildRecurrenceWalk, shape.valueTile, walk);
+  append(outputs, walked);
+  outputs.push_back(&output);
+  phases.run(buildRecurrenceOutputs, /*valueTile=*/0, outputs);
+  EXPECT_TRUE(output.tailIsIntact());
+  return output;
+}
+
+Gradients hybrid::tile::test::runPhasesBackward(const Call &call,
+                                                Arithmetic arithmetic) {
+  const RecurrenceShape &shape = call.shape;
+  MLIRContext context;
+  Phases phases(call, arithmetic);
+  std::vector<HostBuffer> prepared = phases.make(recurrencePrepared(
+                              &context, shape, /*forAdjoint=*/true)),
+                          walked =
+                              phases.make(recurrenceWalked(&context, shape)),
+                          walkedBack = phases.make(
+                              recurrenceWalkedBack(&context, shape));
+  size_t ofForward =
+      recurrencePrepared(&context, shape, /*forAdjoint=*/false).size();
+  Buffers adjoint{&call.dOutput}, walk;
+  append(adjoint, prepared);
+  if (!prepared.empty())
+    phases.run(buildRecurrencePrepareAdjoint, /*valueTile=*/0, adjoint);
+  append(walk, ArrayRef(prepared).take_front(ofForward));
+  append(walk, walked);
+  phases.run(buildRecurrenceWalk, shape.valueTile, walk);
+  Buffers back = adjoint;
+  append(back, walkedBack);
+  phases.run(buildRecurrenceWalkBack, shape.valueTile, back);
+  Gradients gradients = noGradients(call, kNaN);
+  append(adjoint, walked);
+  append(adjoint, walkedBack);
+  for (HostBuffer *gradient :
+       {&gradients.query, &gradients.key, &gradients.value})
+    adjoint.push_back(gradient);
+  if (shape.hasDecay())
+    adjoint.push_back(&gradients.decay);
+  if (shape.hasBeta())
+    adjoint.push_back(&gradients.beta);
+  phases.run(buildRecurrenceGradients, /*valueTile=*/0, adjoint);
+  return gradients;
+}
+
+//===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
 
@@ -389,10 +494,11 @@ void hybrid::tile::test::expectOutputs(Call call, double tolerance,
 }
 
 void hybrid::tile::test::expectGradients(const Call &call, double tolerance,
-                                         Arithmetic arithmetic) {
+                                         Arithmetic arithmetic,
+                                         RunBackward run) {
   SCOPED_TRACE(print(call));
   Gradients expected = defineGradients(call);
-  Gradients got = runBackward(call, arithmetic);
+  Gradients got = run(call, arithmetic);
   EXPECT_LE(difference(got.query, expected.query, call), tolerance) << "dq";
   EXPECT_LE(difference(got.key, expected.key, call), tolerance) << "dk";
   EXPECT_LE(difference(got.value, expected.value, call), tolerance) << "dv";

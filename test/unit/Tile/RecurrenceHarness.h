@@ -91,6 +91,10 @@ HostBuffer run(BuildProgram build, Call &call,
 HostBuffer runSplit(Call &call, Arithmetic arithmetic = Arithmetic::f64);
 Gradients runBackward(const Call &call,
                       Arithmetic arithmetic = Arithmetic::f64);
+/// Both by the phases that do all chunks at once.
+HostBuffer runPhases(Call &call, Arithmetic arithmetic = Arithmetic::f64);
+Gradients runPhasesBackward(const Call &call,
+                            Arithmetic arithmetic = Arithmetic::f64);
 
 /// The definition: token by token in double precision, per output position when
 /// there is a window. `finalState` is filled where there is a state.
@@ -116,8 +120,10 @@ RecurrenceShape smallShape(RecurrenceUpdate update, RecurrenceDecay decay);
 void expectOutputs(Call call, double tolerance = kExact,
                    Arithmetic arithmetic = Arithmetic::f64,
                    BuildProgram build = buildRecurrenceForward);
+using RunBackward = Gradients (*)(const Call &, Arithmetic);
 void expectGradients(const Call &call, double tolerance = kExact,
-                     Arithmetic arithmetic = Arithmetic::f64);
+                     Arithmetic arithmetic = Arithmetic::f64,
+                     RunBackward run = runBackward);
 
 /// Tests that run for each update and decay.
 class EveryRecurrence : public testing::TestWithParam<

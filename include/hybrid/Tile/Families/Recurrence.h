@@ -127,6 +127,8 @@ struct RecurrenceShape {
 struct RecurrenceWorkspace {
   mlir::AffineMap rows;
   llvm::SmallVector<int64_t> sizes;
+  /// Null is f32.
+  mlir::Type element = {};
 };
 
 /// Whole segments, chunk by chunk with the state carried. One point per
@@ -152,6 +154,55 @@ ProgramOp buildRecurrenceBackward(mlir::OpBuilder &builder, mlir::Location loc,
 llvm::SmallVector<RecurrenceWorkspace>
 recurrenceBackwardWorkspaces(mlir::MLIRContext *context,
                              const RecurrenceShape &shape);
+
+//===----------------------------------------------------------------------===//
+// All chunks at once
+//===----------------------------------------------------------------------===//
+//
+// Forward: `prepare` makes what the walk needs of every chunk, for the delta
+// rule W and U of N = U − W S and with one decay per head e^G and e^{G_C − G};
+// an additive update without such a decay has nothing to prepare. `walk` writes
+// the state before every chunk (and N of the delta rule), `outputs` reads them.
+// Backward, after a walk: `walkBack` writes the gradient of the state after
+// every chunk, `gradients` gives those of all operands. Points of all programs
+// but the walks are segments, heads and chunks. No windows; backward, no states
+// and no groups of query heads.
+//
+// What one program hands to the next is an operand of products and has the
+// type of queries, keys and values; the walks carry f32.
+
+/// Buffers of `prepare` ([W, U], [e^G, e^{G_C − G}]); for the adjoint followed
+/// by those of the delta rule, [T, B(s Q)ᵀ dO].
+llvm::SmallVector<RecurrenceWorkspace>
+recurrencePrepared(mlir::MLIRContext *context, const RecurrenceShape &shape,
+                   bool forAdjoint);
+/// Buffers of `walk` (states, [N]) and of `walkBack`.
+llvm::SmallVector<RecurrenceWorkspace>
+recurrenceWalked(mlir::MLIRContext *context, const RecurrenceShape &shape);
+RecurrenceWorkspace recurrenceWalkedBack(mlir::MLIRContext *context,
+                                         const RecurrenceShape &shape);
+
+/// Arguments: the operands of forward up to [beta]; prepared.
+ProgramOp buildRecurrencePrepare(mlir::OpBuilder &builder, mlir::Location loc,
+                                 const RecurrenceShape &shape);
+/// The same, with the output gradient after the operands.
+ProgramOp buildRecurrencePrepareAdjoint(mlir::OpBuilder &builder,
+                                        mlir::Location loc,
+                                        const RecurrenceShape &shape);
+/// Arguments: operands, prepared (of forward), [state, in place]; walked.
+ProgramOp buildRecurrenceWalk(mlir::OpBuilder &builder, mlir::Location loc,
+                              const RecurrenceShape &shape);
+/// Arguments: operands, walked; output.
+ProgramOp buildRecurrenceOutputs(mlir::OpBuilder &builder, mlir::Location loc,
+                                 const RecurrenceShape &shape);
+/// Arguments: operands, output gradient, prepared (of the adjoint); state
+/// gradients of chunks.
+ProgramOp buildRecurrenceWalkBack(mlir::OpBuilder &builder, mlir::Location loc,
+                                  const RecurrenceShape &shape);
+/// Arguments: operands, output gradient, prepared (of the adjoint), walked,
+/// state gradients of chunks; gradients of query, key, value, [decay], [beta].
+ProgramOp buildRecurrenceGradients(mlir::OpBuilder &builder, mlir::Location loc,
+                                   const RecurrenceShape &shape);
 
 //===----------------------------------------------------------------------===//
 // A segment split over programs

@@ -1,0 +1,461 @@
+//===- RecurrencePhases.cpp - all chunks at once but for the state -*- C++
+//-*-===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Only the state passes from chunk to chunk. What the walk along the chunks
+// needs of a chunk beside the state is made before, for all chunks in parallel;
+// the walk writes the state before every chunk; outputs follow from it, again
+// for all chunks. Back it is the same with the gradient of the state.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RecurrenceKernel.h"
+
+using namespace mlir;
+using namespace hybrid::tile;
+using namespace hybrid::tile::recurrence;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// Chunks of segment s, which begins at row b, have the rows from ⌊b/C⌋ + s on.
+static AffineMap chunkRows(MLIRContext *context, const RecurrenceShape &shape) {
+  Symbols symbols(context);
+  return AffineMap::get(0, ProgramOp::kNumSymbols,
+                        symbols.tokens.floorDiv(shape.chunkSize()) +
+                            symbols.segments);
+}
+
+/// Whether e^G and e^{G_C − G} are read from memory; per channel they are as
+/// large as the keys and cheap to make.
+static bool keepsGates(const RecurrenceShape &shape) {
+  return shape.decay == RecurrenceDecay::PerHead;
+}
+
+SmallVector<RecurrenceWorkspace> hybrid::tile::recurrencePrepared(
+    MLIRContext *context, const RecurrenceShape &shape, bool forAdjoint) {
+  AffineMap rows = chunkRows(context, shape);
+  int64_t chunk = shape.chunkSize();
+  SmallVector<RecurrenceWorkspace> list;
+  if (shape.isDelta()) {
+    list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
+    list.push_back({rows, {shape.heads, chunk, shape.valueDim}, shape.element});
+  }
+  if (keepsGates(shape))
+    list.append(2, {rows, {shape.heads, chunk, 1}, {}});
+  if (forAdjoint && shape.isDelta()) {
+    list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
+    list.push_back({rows, {shape.heads, chunk, shape.valueDim}, shape.element});
+  }
+  return list;
+}
+
+SmallVector<RecurrenceWorkspace>
+hybrid::tile::recurrenceWalked(MLIRContext *context,
+                               const RecurrenceShape &shape) {
+  AffineMap rows = chunkRows(context, shape);
+  SmallVector<RecurrenceWorkspace> list;
+  list.push_back(
+      {rows, {shape.heads, shape.keyDim, shape.valueDim}, shape.element});
+  if (shape.isDelta())
+    list.push_back({rows,
+                    {shape.heads, shape.chunkSize(), shape.valueDim},
+                    shape.element});
+  return list;
+}
+
+RecurrenceWorkspace
+hybrid::tile::recurrenceWalkedBack(MLIRContext *context,
+                                   const RecurrenceShape &shape) {
+  return recurrenceWalked(context, shape).front();
+}
+
+static void append(Arguments &arguments, ArrayRef<RecurrenceWorkspace> list) {
+  for (const RecurrenceWorkspace &buffer : list)
+    arguments.buffer(buffer.sizes, buffer.element);
+}
+
+//===----------------------------------------------------------------------===//
+// Frame
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What is kept of all chunks, in the order of the arguments; null where it is
+/// not.
+struct Prepared {
+  Value erasers, replacements; ///< W, U
+  Value fromStart, toEnd;      ///< e^G, e^{G_C − G}
+  Value inverses, dUpdates;    ///< T, B(s Q)ᵀ dO
+};
+
+class Phase {
+public:
+  Phase(Kernel &kernel) : k(kernel), e(kernel.e), shape(kernel.shape) {}
+
+  Prepared bindPrepared(bool forAdjoint);
+  /// Sets the head of this point, and its value columns where `columnDim` is
+  /// the grid dim of blocks of them.
+  void bindHead(unsigned columnDim);
+  /// Runs `body` for the chunk of this point of a grid whose third dim counts
+  /// chunks, if the segment has it.
+  void
+  eachPoint(llvm::function_ref<void(Value row, Value place, Value to)> body);
+
+  /// The workspace row of the first chunk.
+  Value firstPlace(const Segment &segment, Value index) {
+    return e.add(e.div(segment.begin, e.idx(shape.chunkSize())), index);
+  }
+  Value load(StringRef name, Value view, Value place, int64_t rows,
+             int64_t columns, Value column = {}) {
+    return e.named(
+        name, e.load(view, {place, k.head, k.zero, column ? column : k.zero},
+                     {2, 3}, {rows, columns}));
+  }
+  void store(StringRef name, Value tile, Value view, Value place,
+             Value column = {}) {
+    e.named(name,
+            e.store(tile, view,
+                    {place, k.head, k.zero, column ? column : k.zero}, {2, 3}));
+  }
+  /// What a walk reads of a chunk: keys and gates, and queries where wanted.
+  Chunk loadForWalk(Value row, Value to, Value place, const Prepared &prepared,
+                    bool withQuery);
+
+  Kernel &k;
+  Emitter &e;
+  const RecurrenceShape &shape;
+};
+} // namespace
+
+Prepared Phase::bindPrepared(bool forAdjoint) {
+  Prepared prepared;
+  if (shape.isDelta()) {
+    prepared.erasers = k.next();
+    prepared.replacements = k.next();
+  }
+  if (keepsGates(shape)) {
+    prepared.fromStart = k.next();
+    prepared.toEnd = k.next();
+  }
+  if (forAdjoint && shape.isDelta()) {
+    prepared.inverses = k.next();
+    prepared.dUpdates = k.next();
+  }
+  return prepared;
+}
+
+void Phase::bindHead(unsigned columnDim) {
+  k.head = k.e.id(1);
+  k.kvHead = shape.group() == 1 ? k.head : e.div(k.head, e.idx(shape.group()));
+  if (shape.valueWidth() != shape.valueDim)
+    k.firstColumn = e.mul(e.id(columnDim), e.idx(shape.valueWidth()));
+}
+
+void Phase::eachPoint(
+    llvm::function_ref<void(Value row, Value place, Value to)> body) {
+  bindHead(/*columnDim=*/3);
+  Segment segment = e.segment(k.table, e.id(0));
+  Value number = e.id(2);
+  Value row = e.add(segment.begin, e.mul(number, e.idx(shape.chunkSize())));
+  Value place = e.add(firstPlace(segment, e.id(0)), number);
+  e.when(e.lt(row, segment.end), [&] { body(row, place, segment.end); });
+}
+
+Chunk Phase::loadForWalk(Value row, Value to, Value place,
+                         const Prepared &prepared, bool withQuery) {
+  if (!keepsGates(shape))
+    return k.loadChunk(row, to, withQuery);
+  int64_t chunkSize = shape.chunkSize();
+  Chunk chunk;
+  chunk.key = k.loadRows("load_key", k.key, row, k.kvHead, shape.keyDim, to);
+  if (withQuery)
+    chunk.query = k.loadQuery(row, to);
+  else if (!shape.isDelta())
+    chunk.value = k.loadValueRows("load_value", k.value, row, k.kvHead, to);
+  Value last = e.idx(chunkSize - 1);
+  chunk.gates.total =
+      e.load(prepared.fromStart, {place, k.head, last, k.zero}, {2, 3}, {1, 1});
+  chunk.gates.toEnd = load("load_to_end", prepared.toEnd, place, chunkSize, 1);
+  if (withQuery)
+    chunk.gates.fromStart =
+        load("load_from_start", prepared.fromStart, place, chunkSize, 1);
+  return chunk;
+}
+
+/// Segments, heads, and chunks where `byChunk`; then blocks of value columns,
+/// unless there is one.
+static Grid gridOf(MLIRContext *context, const RecurrenceShape &shape,
+                   bool byChunk) {
+  Symbols symbols(context);
+  Grid grid;
+  grid.sizes = {symbols.segments, getAffineConstantExpr(shape.heads, context)};
+  if (byChunk)
+    grid.sizes.push_back(symbols.longest.ceilDiv(shape.chunkSize()));
+  if (shape.valueWidth() != shape.valueDim)
+    grid.sizes.push_back(
+        getAffineConstantExpr(shape.valueDim / shape.valueWidth(), context));
+  grid.order.assign(grid.sizes.size(), Order::parallel);
+  return grid;
+}
+
+//===----------------------------------------------------------------------===//
+// Before the walks
+//===----------------------------------------------------------------------===//
+
+static ProgramOp buildPrepare(OpBuilder &builder, Location loc, StringRef name,
+                              const RecurrenceShape &shape, bool forAdjoint) {
+  MLIRContext *context = builder.getContext();
+  Arguments arguments(context);
+  arguments.operands(shape);
+  if (forAdjoint)
+    arguments.activation({shape.heads, shape.valueDim}, shape.element);
+  append(arguments, recurrencePrepared(context, shape, forAdjoint));
+  Kernel k(builder, loc, name, gridOf(context, shape, /*byChunk=*/true),
+           arguments, shape);
+  Phase phase(k);
+  Value dOutput = forAdjoint ? k.next() : Value();
+  Prepared prepared = phase.bindPrepared(forAdjoint);
+  phase.eachPoint([&](Value row, Value place, Value to) {
+    Chunk chunk = k.loadChunk(row, to, /*withQuery=*/forAdjoint);
+    if (prepared.toEnd) {
+      phase.store("store_from_start", chunk.gates.fromStart, prepared.fromStart,
+                  place);
+      phase.store("store_to_end", chunk.gates.toEnd, prepared.toEnd, place);
+    }
+    if (!shape.isDelta())
+      return;
+    Scores scores = k.equations.scores(chunk);
+    Value inverse = k.equations.inverse(chunk, scores);
+    phase.store("store_erasers", k.equations.erasers(chunk, inverse),
+                prepared.erasers, place);
+    phase.store("store_replacements", k.equations.replacements(chunk, inverse),
+                prepared.replacements, place);
+    if (!forAdjoint)
+      return;
+    phase.store("store_inverse", inverse, prepared.inverses, place);
+    Value cotangent =
+        k.loadValueRows("load_d_output", dOutput, row, k.head, to);
+    phase.store("store_d_updates",
+                k.equations.dUpdatesInside(scores, cotangent),
+                prepared.dUpdates, place);
+  });
+  return k.finish();
+}
+
+ProgramOp hybrid::tile::buildRecurrencePrepare(OpBuilder &builder, Location loc,
+                                               const RecurrenceShape &shape) {
+  return buildPrepare(builder, loc, "recurrence_prepare", shape, false);
+}
+
+ProgramOp
+hybrid::tile::buildRecurrencePrepareAdjoint(OpBuilder &builder, Location loc,
+                                            const RecurrenceShape &shape) {
+  return buildPrepare(builder, loc, "recurrence_backward_prepare", shape, true);
+}
+
+//===----------------------------------------------------------------------===//
+// Walks
+//===----------------------------------------------------------------------===//
+
+ProgramOp hybrid::tile::buildRecurrenceWalk(OpBuilder &builder, Location loc,
+                                            const RecurrenceShape &shape) {
+  MLIRContext *context = builder.getContext();
+  Arguments arguments(context);
+  arguments.operands(shape);
+  append(arguments, recurrencePrepared(context, shape, /*forAdjoint=*/false));
+  if (shape.hasState)
+    arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
+  append(arguments, recurrenceWalked(context, shape));
+  Kernel k(builder, loc, "recurrence_walk",
+           gridOf(context, shape, /*byChunk=*/false), arguments, shape);
+  Phase phase(k);
+  Emitter &e = k.e;
+  Prepared prepared = phase.bindPrepared(/*forAdjoint=*/false);
+  Value stateView = shape.hasState ? k.next() : Value();
+  Value states = k.next();
+  Value updatesView = shape.isDelta() ? k.next() : Value();
+  phase.bindHead(/*columnDim=*/2);
+  Span span = k.segmentSpan(e.id(0));
+  Value first = phase.firstPlace(span.segment, e.id(0));
+  int64_t chunkSize = shape.chunkSize();
+
+  Value state = shape.hasState ? k.loadState(stateView, span)
+                               : e.zeros({shape.keyDim, shape.valueWidth()});
+  auto body = [&](Value row, ValueRange carried) -> KernelBuilder::Values {
+    Value place = e.add(first, e.div(e.sub(row, span.begin), e.idx(chunkSize)));
+    phase.store("keep_state", carried[0], states, place, k.firstColumn);
+    Chunk chunk =
+        phase.loadForWalk(row, span.end, place, prepared, /*withQuery=*/false);
+    Value updates = chunk.value;
+    if (shape.isDelta()) {
+      Value erasers = phase.load("load_erasers", prepared.erasers, place,
+                                 chunkSize, shape.keyDim);
+      Value replacements =
+          phase.load("load_replacements", prepared.replacements, place,
+                     chunkSize, shape.valueWidth(), k.firstColumn);
+      updates = k.equations.updatesOf(erasers, replacements, carried[0]);
+      phase.store("keep_updates", updates, updatesView, place, k.firstColumn);
+    }
+    return {k.equations.stateAfter(chunk, updates, carried[0])};
+  };
+  state = e.loop(span.begin, span.end, chunkSize, state, body)[0];
+  if (shape.hasState)
+    k.storeState(state, stateView, span);
+  return k.finish();
+}
+
+ProgramOp hybrid::tile::buildRecurrenceWalkBack(OpBuilder &builder,
+                                                Location loc,
+                                                const RecurrenceShape &shape) {
+  MLIRContext *context = builder.getContext();
+  Arguments arguments(context);
+  arguments.operands(shape);
+  arguments.activation({shape.heads, shape.valueDim}, shape.element);
+  append(arguments, recurrencePrepared(context, shape, /*forAdjoint=*/true));
+  append(arguments, recurrenceWalkedBack(context, shape));
+  Kernel k(builder, loc, "recurrence_backward_walk",
+           gridOf(context, shape, /*byChunk=*/false), arguments, shape);
+  Phase phase(k);
+  Emitter &e = k.e;
+  Value dOutput = k.next();
+  Prepared prepared = phase.bindPrepared(/*forAdjoint=*/true);
+  Value dStates = k.next();
+  phase.bindHead(/*columnDim=*/2);
+  Span span = k.segmentSpan(e.id(0));
+  Value first = phase.firstPlace(span.segment, e.id(0));
+  int64_t chunkSize = shape.chunkSize();
+
+  Value count = e.ceilDiv(e.sub(span.end, span.begin), e.idx(chunkSize));
+  Value last = e.sub(count, e.idx(1));
+  auto body = [&](Value turn, ValueRange carried) -> KernelBuilder::Values {
+    Value number = e.sub(last, turn);
+    Value row = e.add(span.begin, e.mul(number, e.idx(chunkSize)));
+    Value place = e.add(first, number);
+    phase.store("keep_d_state", carried[0], dStates, place, k.firstColumn);
+    Chunk chunk =
+        phase.loadForWalk(row, span.end, place, prepared, /*withQuery=*/true);
+    Value cotangent =
+        k.loadValueRows("load_d_output", dOutput, row, k.head, span.end);
+    Value erasers, dUpdates;
+    if (shape.isDelta()) {
+      erasers = phase.load("load_erasers", prepared.erasers, place, chunkSize,
+                           shape.keyDim);
+      dUpdates = phase.load("load_d_updates", prepared.dUpdates, place,
+                            chunkSize, shape.valueWidth(), k.firstColumn);
+    }
+    return {k.equations.dStateBefore(chunk, erasers, dUpdates, cotangent,
+                                     carried[0])};
+  };
+  e.loop(k.zero, count, 1, e.zeros({shape.keyDim, shape.valueWidth()}), body);
+  return k.finish();
+}
+
+//===----------------------------------------------------------------------===//
+// After the walks
+//===----------------------------------------------------------------------===//
+
+ProgramOp hybrid::tile::buildRecurrenceOutputs(OpBuilder &builder, Location loc,
+                                               const RecurrenceShape &shape) {
+  MLIRContext *context = builder.getContext();
+  Arguments arguments(context);
+  arguments.operands(shape);
+  append(arguments, recurrenceWalked(context, shape));
+  arguments.activation({shape.heads, shape.valueDim}, shape.element);
+  Kernel k(builder, loc, "recurrence_outputs",
+           gridOf(context, shape, /*byChunk=*/true), arguments, shape);
+  Phase phase(k);
+  Value states = k.next();
+  Value updatesView = shape.isDelta() ? k.next() : Value();
+  Value output = k.next();
+  phase.eachPoint([&](Value row, Value place, Value to) {
+    Chunk chunk = k.loadChunk(row, to, /*withQuery=*/true);
+    Value updates = chunk.value;
+    if (shape.isDelta())
+      updates =
+          phase.load("load_updates", updatesView, place, shape.chunkSize(),
+                     shape.valueWidth(), k.firstColumn);
+    Value state = phase.load("load_state", states, place, shape.keyDim,
+                             shape.valueWidth(), k.firstColumn);
+    Scores scores = k.equations.queryScores(chunk);
+    k.storeValueRows("store_output",
+                     k.equations.outputs(chunk, scores, updates, state), output,
+                     row, k.head, to);
+  });
+  return k.finish();
+}
+
+ProgramOp hybrid::tile::buildRecurrenceGradients(OpBuilder &builder,
+                                                 Location loc,
+                                                 const RecurrenceShape &shape) {
+  assert(shape.group() == 1 && shape.valueWidth() == shape.valueDim &&
+         "points of this program share no gradient");
+  MLIRContext *context = builder.getContext();
+  Arguments arguments(context);
+  arguments.operands(shape);
+  arguments.activation({shape.heads, shape.valueDim}, shape.element);
+  append(arguments, recurrencePrepared(context, shape, /*forAdjoint=*/true));
+  append(arguments, recurrenceWalked(context, shape));
+  append(arguments, recurrenceWalkedBack(context, shape));
+  Type gradient = shape.gradientElement;
+  arguments.activation({shape.heads, shape.keyDim}, gradient);
+  arguments.activation({shape.heads, shape.keyDim}, gradient);
+  arguments.activation({shape.heads, shape.valueDim}, gradient);
+  if (shape.hasDecay())
+    arguments.activation({shape.heads, shape.decayDim()});
+  if (shape.hasBeta())
+    arguments.activation({shape.heads});
+  Kernel k(builder, loc, "recurrence_backward_gradients",
+           gridOf(context, shape, /*byChunk=*/true), arguments, shape);
+  Phase phase(k);
+  Emitter &e = k.e;
+  Value dOutput = k.next();
+  Prepared prepared = phase.bindPrepared(/*forAdjoint=*/true);
+  Value states = k.next();
+  Value updatesView = shape.isDelta() ? k.next() : Value();
+  Value dStates = k.next();
+  Value dQuery = k.next(), dKey = k.next(), dValue = k.next();
+  Value dDecay = shape.hasDecay() ? k.next() : Value();
+  Value dBeta = shape.hasBeta() ? k.next() : Value();
+  int64_t chunkSize = shape.chunkSize();
+  phase.eachPoint([&](Value row, Value place, Value to) {
+    Chunk chunk = k.loadChunk(row, to, /*withQuery=*/true);
+    Saved saved;
+    saved.state =
+        phase.load("load_state", states, place, shape.keyDim, shape.valueDim);
+    saved.updates = chunk.value;
+    if (shape.isDelta()) {
+      saved.inverse = phase.load("load_inverse", prepared.inverses, place,
+                                 chunkSize, chunkSize);
+      saved.updates = phase.load("load_updates", updatesView, place, chunkSize,
+                                 shape.valueDim);
+    }
+    Value dState = phase.load("load_d_state", dStates, place, shape.keyDim,
+                              shape.valueDim);
+    Value cotangent =
+        k.loadValueRows("load_d_output", dOutput, row, k.head, to);
+    ChunkGradient gradient =
+        k.equations.adjoint(chunk, saved, cotangent, dState);
+    // Each is written as soon as it is known, to free its registers.
+    auto write = [&](StringRef name, Value tile, Value view, ValueRange base,
+                     ArrayRef<int64_t> dims) {
+      StoreOp op = e.store(tile, view, base, dims, to);
+      e.named(name, op);
+      op->moveAfter(op.getTile().getDefiningOp());
+    };
+    Value rows[] = {row, k.head, k.zero};
+    write("store_d_query", e.scaled(gradient.query, shape.scale), dQuery, rows,
+          {0, 2});
+    write("store_d_key", gradient.key, dKey, rows, {0, 2});
+    write("store_d_value", gradient.value, dValue, rows, {0, 2});
+    if (dDecay)
+      write("store_d_decay", gradient.decay, dDecay, rows, {0, 2});
+    if (dBeta)
+      write("store_d_beta", gradient.beta, dBeta, {row, k.head}, {0, 1});
+  });
+  return k.finish();
+}
