@@ -1,7 +1,7 @@
 // RUN: hybrid-opt %s --hybrid-schedule -split-input-file -verify-diagnostics
 // RUN: not hybrid-opt %s --hybrid-schedule=target=abacus -split-input-file 2>&1 | FileCheck %s
 
-// CHECK: error: target 'abacus' has no strategies; this hybridc has: cpu, cuda, cuda:sm_89, cuda:sm_120a, cuda:sm_90a
+// CHECK: error: target 'abacus' has no strategies; this hybridc has: cpu, cuda, cuda:sm_89, cuda:sm_120a, cuda:sm_100a, cuda:sm_90a
 
 func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> attributes {hybrid.entry = "loss"} {
   // expected-error @+1 {{has no strategy for target 'cpu'; schedule knows graph operations alone}}
