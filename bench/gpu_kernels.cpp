@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   gpu-kernels FOLDER [CHIP] [program.mlir...]
+//   gpu-kernels FOLDER [CHIP] [program.mlir | attention]...
 //
 // Compiles the programs that bench/gpu_kernels.py times, or those of the given
 // files, to FOLDER/NAME.cubin and NAME.ptx, and prints one JSON line for each:
 // how it is launched and what ptxas says of it. Graph functions of a file are
-// scheduled first; a line for each says what it launches.
+// scheduled first; a line for each says what it launches. `attention` is the
+// softmax family's own for warpgroups, forward and backward (sm_90a).
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@
 #include "hybrid/Tile/Families/Optimiser.h"
 #include "hybrid/Tile/Families/Product.h"
 #include "hybrid/Tile/Families/Recurrence.h"
-#include "hybrid/Tile/Families/Softmax.h"
+#include "hybrid/Tile/Families/SoftmaxWarpgroups.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -160,11 +161,46 @@ void emitFamilies(Emitter &emitter) {
   });
 }
 
+/// Attention of warpgroups, forward and backward: heads of both sizes, grouped
+/// heads, and heads with a window and pinned positions.
+void emitAttention(Emitter &emitter, MLIRContext &context) {
+  struct Case {
+    StringRef name;
+    int64_t dim, kvHeads, window, sinks;
+  };
+  constexpr Case kCases[] = {{"128", 128, 16, 0, 0},
+                             {"64", 64, 16, 0, 0},
+                             {"128_grouped", 128, 4, 0, 0},
+                             {"128_window", 128, 16, 512, 4}};
+  using Build =
+      tile::ProgramOp (*)(OpBuilder &, Location, const tile::SoftmaxShape &);
+  constexpr std::pair<StringRef, Build> kBuilds[] = {
+      {"forward", tile::buildSoftmaxForwardWarpgroups},
+      {"terms", tile::buildSoftmaxRowTerms},
+      {"keys", tile::buildSoftmaxBackwardKeysWarpgroups},
+      {"queries", tile::buildSoftmaxBackwardQueriesWarpgroups}};
+  for (const Case &c : kCases)
+    for (auto [name, build] : kBuilds)
+      emitter.build(("attention_" + name + "_" + c.name).str(),
+                    [&, build = build](OpBuilder &b, Location loc) {
+                      tile::SoftmaxShape s;
+                      s.heads = 16;
+                      s.kvHeads = c.kvHeads;
+                      s.dim = s.valueDim = c.dim;
+                      s.scale = 1.0 / std::sqrt(double(c.dim));
+                      s.windows.assign(16, c.window);
+                      s.sinks.assign(16, c.sinks);
+                      s.element = BFloat16Type::get(&context);
+                      return build(b, loc, s);
+                    });
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
   if (count < 2) {
-    llvm::errs() << "usage: gpu-kernels FOLDER [CHIP] [program.mlir...]\n";
+    llvm::errs() << "usage: gpu-kernels FOLDER [CHIP] "
+                    "[program.mlir | attention]...\n";
     return 2;
   }
   DialectRegistry registry;
@@ -177,6 +213,10 @@ int main(int count, char **arguments) {
   StringRef chip = count > 2 ? arguments[2] : "sm_90a";
   Emitter emitter(context, arguments[1], chip);
   for (int n = 3; n < count; ++n) {
+    if (StringRef(arguments[n]) == "attention") {
+      emitAttention(emitter, context);
+      continue;
+    }
     auto module = parseSourceFile<ModuleOp>(arguments[n], &context);
     if (!module || failed(scheduleFunctions(*module, ("cuda:" + chip).str())))
       return 1;

@@ -403,4 +403,5 @@ def main():
             adamw(kernel)
 
 
-main()
+if __name__ == "__main__":
+    main()

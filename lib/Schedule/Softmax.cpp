@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Scheduler.h"
+#include "WarpgroupProduct.h"
 
-#include "hybrid/Tile/Families/Softmax.h"
+#include "hybrid/Tile/Families/SoftmaxWarpgroups.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -36,15 +37,47 @@ static std::string tilesOf(const tile::SoftmaxShape &shape) {
          std::to_string(shape.keyTile) + " keys";
 }
 
+namespace {
+/// Whether an attention gets the programs of warpgroups, and what a remark adds
+/// where it does not.
+struct WarpgroupChoice {
+  bool isTaken = false;
+  std::string why;
+};
+} // namespace
+
+static WarpgroupChoice chooseWarpgroups(const Scheduler &scheduler,
+                                        ValueRange operands,
+                                        const tile::SoftmaxShape &shape,
+                                        bool isCached = false) {
+  if (scheduler.target.warpgroups == 0 || !scheduler.writesRecords)
+    return {};
+  std::string why = tile::whyNotWarpgroups(shape, isCached);
+  if (why.empty() && !llvm::all_of(operands, hasAlignedRows))
+    why = "rows of an operand do not begin at multiples of 16 bytes";
+  if (why.empty())
+    return {true, ""};
+  return {false, "; not by warpgroups: " + why};
+}
+
+static constexpr llvm::StringLiteral kWarpgroupTiles =
+    "tiles of 128 queries and 128 keys for warpgroups";
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
   tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
+  WarpgroupChoice warpgroups =
+      chooseWarpgroups(scheduler, {op.getQ(), op.getK(), op.getV()}, shape);
   OpBuilder builder(op);
   tile::ProgramOp program =
       scheduler.programs.get(op, "forward", [&](OpBuilder &programs, ModuleOp) {
-        return tile::buildSoftmaxForward(programs, op.getLoc(), shape);
+        return warpgroups.isTaken
+                   ? tile::buildSoftmaxForwardWarpgroups(programs, op.getLoc(),
+                                                         shape)
+                   : tile::buildSoftmaxForward(programs, op.getLoc(), shape);
       });
-  scheduler.chose(op, "HYB-S101", tilesOf(shape),
-                  "one pass over whole sequences");
+  scheduler.chose(op, "HYB-S101",
+                  warpgroups.isTaken ? kWarpgroupTiles.str() : tilesOf(shape),
+                  "one pass over whole sequences" + Twine(warpgroups.why));
   DispatchOp dispatch =
       scheduler.dispatch(builder, op.getLoc(), program,
                          {op.getQ(), op.getK(), op.getV(), op.getSegments()},
@@ -119,6 +152,7 @@ private:
                             const tile::SoftmaxShape &shape);
   SmallVector<Value> attendSplit(OpBuilder &builder);
   SmallVector<Value> attendStep(OpBuilder &builder);
+  SmallVector<Value> attendWarpgroups(OpBuilder &builder);
   /// Where every segment is a decoding step.
   AffineExpr isStep() const {
     return target.stepTokens - symbol(CallSymbol::longest);
@@ -146,6 +180,7 @@ private:
   mutable AttentionCachedOp op;
   /// Of calls with many rows per segment, and of decoding steps.
   tile::SoftmaxShape whole, step;
+  WarpgroupChoice warpgroups;
 };
 } // namespace
 
@@ -158,6 +193,9 @@ CachedSchedule::CachedSchedule(Scheduler &scheduler, AttentionCachedOp op)
     shape->keyTile = target.cachedKeyTile(dim, shape->anyWindow(),
                                           /*isStep=*/shape == &step);
   step.splits = target.splits;
+  warpgroups = chooseWarpgroups(
+      scheduler, {op.getQ(), op.getKCache(), op.getVCache()}, whole,
+      /*isCached=*/true);
 }
 
 void CachedSchedule::appendRows(OpBuilder &builder) {
@@ -174,7 +212,17 @@ void CachedSchedule::appendRows(OpBuilder &builder) {
   vCache = appended[1];
 }
 
+/// Warpgroups read the cache for every head; where no segment has more rows
+/// than the generic tile, heads that share keys are in one tile.
 Value CachedSchedule::output(OpBuilder &builder) {
+  if (warpgroups.isTaken)
+    return scheduler
+        .either(
+            builder, op.getLoc(), op.getO().getType(),
+            whole.queryTile - symbol(CallSymbol::longest),
+            [&](OpBuilder &inner) { return attendStep(inner); },
+            [&](OpBuilder &inner) { return attendWarpgroups(inner); })
+        .front();
   if (!hasStep())
     return attendStep(builder).front();
   return scheduler
@@ -207,16 +255,21 @@ void CachedSchedule::explain() {
                                      " rows per segment in " + tilesOf(step) +
                                      ", else "
                                : "";
+  std::string many;
+  if (warpgroups.isTaken)
+    many = "more than " + std::to_string(whole.queryTile) +
+           " rows per segment in " + kWarpgroupTiles.str() + ", else ";
   if (!isSplit())
     return scheduler.chose(
-        op, "HYB-S103", text + tilesOf(whole) + " over the cache",
-        Twine(step.heads) + " heads keep the processors busy");
+        op, "HYB-S103", many + text + tilesOf(whole) + " over the cache",
+        Twine(step.heads) + " heads keep the processors busy" + warpgroups.why);
   scheduler.chose(op, "HYB-S104",
-                  "up to " + Twine(target.splitRows) + " rows keys in " +
+                  many + "up to " + Twine(target.splitRows) + " rows keys in " +
                       Twine(step.splits) + " ranges from a context of " +
                       Twine(target.splitContext) + ", else " + text +
                       tilesOf(whole),
-                  Twine(step.heads) + " heads alone leave processors idle");
+                  Twine(step.heads) + " heads alone leave processors idle" +
+                      warpgroups.why);
 }
 
 SmallVector<Value> CachedSchedule::append(OpBuilder &builder,
@@ -234,6 +287,15 @@ SmallVector<Value> CachedSchedule::attend(OpBuilder &builder,
   DispatchOp dispatch = scheduler.dispatch(
       builder, op.getLoc(), program("cached", shape, tile::buildSoftmaxCached),
       {op.getQ(), kCache, vCache, op.getSegments()}, op.getO().getType());
+  return SmallVector<Value>(dispatch->getResults());
+}
+
+SmallVector<Value> CachedSchedule::attendWarpgroups(OpBuilder &builder) {
+  tile::ProgramOp made =
+      program("warpgroups", whole, tile::buildSoftmaxCachedWarpgroups);
+  DispatchOp dispatch = scheduler.dispatch(
+      builder, op.getLoc(), made, {op.getQ(), kCache, vCache, op.getSegments()},
+      op.getO().getType());
   return SmallVector<Value>(dispatch->getResults());
 }
 

@@ -7,7 +7,7 @@
 
 #include "WarpgroupProduct.h"
 
-#include "Records.h"
+#include "hybrid/Tile/Families/WarpgroupRecord.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -104,9 +104,9 @@ void hybrid::recordProduct(tile::ProgramOp program,
   int64_t buffers = std::min(
       kMostBuffers, target.copyBytes / ((shape.rowTile + shape.columnTile) *
                                         shape.depthTile * kBytes));
-  WarpgroupRecord record(program, target.warpgroups, kRegisters);
+  tile::WarpgroupRecord record(program, target.warpgroups, kRegisters);
   record.load("load_a", buffers).load("load_b", buffers);
-  WarpgroupRecord::Fields product;
+  tile::WarpgroupRecord::Fields product;
   product.wait = 1;
   record.multiply("product", product);
   // Rows are the fastest; ranges of depth, where there are any, the slowest.

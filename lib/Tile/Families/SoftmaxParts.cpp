@@ -12,9 +12,6 @@
 using namespace mlir;
 using namespace hybrid::tile;
 
-/// The window of a head without one: larger than any position, small enough
-/// that sums with positions stay inside i32.
-static constexpr int64_t kNoWindow = int64_t(1) << 30;
 static constexpr double kMinusInfinity =
     -std::numeric_limits<double>::infinity();
 

@@ -13,6 +13,10 @@
 
 namespace hybrid::tile {
 
+/// The window of a head without one: larger than any position, small enough
+/// that sums with positions stay inside i32.
+inline constexpr int64_t kNoWindow = int64_t(1) << 30;
+
 /// What one head, or one group of heads with equal rules, sees. Positions are
 /// counted within one sequence; null means that no head has a window.
 struct Visibility {

@@ -185,6 +185,7 @@ LogicalResult KernelEmitter::emitTile(Operation *op) {
         tiles[result] = tiles[reshape.getInput()];
         return success();
       })
+      .Case<tile::LoadOp>([&](auto load) { return emitLoad(load); })
       .Case<tile::ReduceOp>(
           [&](auto reduce) { return emitReduce(reduce), success(); })
       .Default([&](Operation *other) { return emitElementwise(other); });

@@ -97,6 +97,9 @@ private:
   mlir::LogicalResult emitConversion(mlir::Operation *op);
   void emitReduce(tile::ReduceOp reduce);
 
+  // Vectors from memory (Loads.cpp).
+  mlir::LogicalResult emitLoad(tile::LoadOp load);
+
   // Stores (Stores.cpp).
   struct Stored;
   template <typename Store> Stored storedBy(Store store);

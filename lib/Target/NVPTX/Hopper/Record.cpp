@@ -102,10 +102,16 @@ LogicalResult Record::checkProgram() {
     if (order != tile::Order::parallel)
       return program.emitError("has an ordered grid dim; a schedule for ")
              << kTarget << " needs parallel ones";
-  for (tile::LoadOp load : loadOps)
-    if (program.writes(cast<BlockArgument>(load.getView())))
-      return load.emitError("reads a view that the program writes; bulk copies "
-                            "are not ordered with stores");
+  WalkResult loaded = program.getBody().walk([&](tile::LoadOp load) {
+    if (!program.writes(cast<BlockArgument>(load.getView())))
+      return WalkResult::advance();
+    load.emitError("reads a view that the program writes; ")
+        << (isLoad(load) ? "bulk copies are not ordered with stores"
+                         : "warpgroups do not wait for each other's stores");
+    return WalkResult::interrupt();
+  });
+  if (loaded.wasInterrupted())
+    return failure();
   WalkResult walked = program.getBody().walk([&](Operation *op) -> WalkResult {
     auto dot = dyn_cast<tile::DotOp>(op);
     if (!dot)

@@ -96,6 +96,8 @@ private:
   struct Frame {
     mlir::IRMapping map;
     llvm::DenseMap<mlir::Value, Place> places;
+    /// Of what was loaded, how many products have started.
+    llvm::DenseMap<mlir::Value, int64_t> started;
     mlir::Value count;
   };
   struct Step;
@@ -105,6 +107,7 @@ private:
   mlir::LogicalResult emitIf(mlir::scf::IfOp branch, Frame &frame);
   mlir::LogicalResult emitDot(tile::DotOp dot, Frame &frame,
                               mlir::Value flight = {});
+  mlir::FailureOr<bool> isLastUse(tile::LoadOp load, Frame &frame);
   mlir::LogicalResult emitTile(mlir::Operation *op, Frame &frame);
   mlir::LogicalResult emitLoop(mlir::scf::ForOp loop, Frame &frame);
   mlir::LogicalResult emitSimpleLoop(mlir::scf::ForOp loop, Frame &frame);
@@ -127,7 +130,7 @@ private:
   mlir::FailureOr<mlir::Value> operand(tile::DotOp dot, mlir::Value tile,
                                        bool left, Frame &frame);
   mlir::Value firstRow();
-  template <typename Store> void placeRows(Store from, Store made);
+  template <typename Access> void placeRows(Access from, Access made);
   void takeTurn();
   void passTurn();
   void beginTurns(const StagePlan &plan);

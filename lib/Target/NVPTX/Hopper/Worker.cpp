@@ -194,6 +194,19 @@ LogicalResult Worker::need(Operation *op, Frame &frame) {
   return success();
 }
 
+/// Whether all products of what a loop loads have started with this one. They
+/// end in that order, so the copy is free when the last one has.
+FailureOr<bool> Worker::isLastUse(tile::LoadOp load, Frame &frame) {
+  Value tile = load.getTile();
+  int64_t stage = record.number(*tile.user_begin(), "stage", 0);
+  for (Operation *user : tile.getUsers())
+    if (record.number(user, "stage", 0) != stage)
+      return user->emitError("is of another stage than another product of the "
+                             "same operand; a copy is kept for one stage");
+  int64_t uses = std::distance(tile.use_begin(), tile.use_end());
+  return ++frame.started[tile] == uses;
+}
+
 LogicalResult Worker::emitDot(tile::DotOp dot, Frame &frame, Value flight) {
   FailureOr<Value> a = operand(dot, dot.getA(), /*left=*/true, frame);
   if (failed(a))
@@ -222,11 +235,11 @@ LogicalResult Worker::emitDot(tile::DotOp dot, Frame &frame, Value flight) {
     auto load = tile.getDefiningOp<tile::LoadOp>();
     if (!load || !record.isLoad(load) || !ringOf(load).empty)
       continue;
-    if (!tile.hasOneUse())
-      return load.emitError("is used ")
-             << std::distance(tile.use_begin(), tile.use_end())
-             << " times; what a loop loads is the operand of one product";
-    product.releases.push_back({&ringOf(load), frame.places[tile].copy});
+    FailureOr<bool> isLast = isLastUse(load, frame);
+    if (failed(isLast))
+      return failure();
+    if (*isLast)
+      product.releases.push_back({&ringOf(load), frame.places[tile].copy});
   }
   running.push_back(product);
   return success();
@@ -290,8 +303,9 @@ LogicalResult Worker::emitIf(scf::IfOp branch, Frame &frame) {
   return success();
 }
 
-/// A store of a tile's rows, divided among warpgroups, at those of this one.
-template <typename Store> void Worker::placeRows(Store from, Store made) {
+/// A load or store of a tile's rows, divided among warpgroups, at those of this
+/// one.
+template <typename Access> void Worker::placeRows(Access from, Access made) {
   if (cast<RankedTensorType>(from.getTile().getType()).getDimSize(0) !=
       record.rows())
     return;
@@ -307,8 +321,8 @@ template <typename Store> void Worker::placeRows(Store from, Store made) {
 LogicalResult Worker::emitTile(Operation *op, Frame &frame) {
   bool isKnown =
       isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp,
-          tile::ReduceOp, tile::StoreOp, tile::AccumulateOp, arith::ConstantOp>(
-          op) ||
+          tile::ReduceOp, tile::LoadOp, tile::StoreOp, tile::AccumulateOp,
+          arith::ConstantOp>(op) ||
       !isa<tile::TileDialect>(op->getDialect());
   auto reduce = dyn_cast<tile::ReduceOp>(op);
   if (!isKnown || (reduce && reduce.getDim() != 1))
@@ -335,6 +349,8 @@ LogicalResult Worker::emitTile(Operation *op, Frame &frame) {
     constant.setValueAttr(
         elements.resizeSplat(cast<ShapedType>(made->getResult(0).getType())));
   }
+  if (auto load = dyn_cast<tile::LoadOp>(made))
+    placeRows(cast<tile::LoadOp>(op), load);
   if (auto store = dyn_cast<tile::StoreOp>(made))
     placeRows(cast<tile::StoreOp>(op), store);
   if (auto sum = dyn_cast<tile::AccumulateOp>(made))

@@ -123,7 +123,8 @@ LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
     {
       OpBuilder::InsertionGuard inBranch(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      for (Value operand : {dot.getA(), dot.getB()})
+      for (Value operand :
+           SetVector<Value>(dot->operand_begin(), dot->operand_end()))
         if (auto load = operand.getDefiningOp<tile::LoadOp>();
             load && record.isLoad(load) && ringOf(load).empty)
           release(ringOf(load), placeOf(ringOf(load), done).copy);

@@ -185,10 +185,10 @@ tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128x
   %row = arith.muli %block, %c128 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32>
   %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
-    // expected-error @+1 {{is used 2 times; what a loop loads is the operand of one product}}
     %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
     %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
-    %once = tile.dot %x, %w, %acc {transpose_b} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    // expected-error @+1 {{is of another stage than another product of the same operand; a copy is kept for one stage}}
+    %once = tile.dot %x, %w, %acc {transpose_b, tile.name = "first"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
     %next = tile.dot %x, %w, %once {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
     scf.yield %next : tensor<128x128xf32>
   }
@@ -197,7 +197,7 @@ tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128x
 }
 tile.schedule @p target("sm_90a")
     roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
-    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply"}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, first = {role = "multiply", stage = 0}, sum = {role = "multiply", stage = 1}}
 
 // -----
 

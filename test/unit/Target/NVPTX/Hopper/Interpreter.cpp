@@ -294,6 +294,7 @@ std::optional<double> sim::evaluate(Operation *op, ArrayRef<double> x) {
           .Case("arith.ceildivsi",
                 [&] { return quotient(whole(0) + whole(1) - 1, whole(1)); })
           .Case("arith.andi", [&] { return double(whole(0) & whole(1)); })
+          .Case("arith.ori", [&] { return double(whole(0) | whole(1)); })
           .Case("arith.xori", [&] { return double(whole(0) ^ whole(1)); })
           .Case("arith.select", [&] { return x[0] != 0 ? x[1] : x[2]; })
           .Cases({"arith.index_cast", "arith.truncf", "arith.extf"},
@@ -333,31 +334,56 @@ void Interpreter::runElementwise(Operation *op) {
   set(result, datum);
 }
 
+double *Interpreter::elementAt(Operation *op, tile::HostView &view,
+                               ValueRange indices, ArrayRef<int64_t> dims,
+                               ValueRange limits, ArrayRef<int64_t> at) {
+  int64_t offset = view.offset;
+  bool isInside = true, isInView = true;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    int64_t place = get(index).integer();
+    for (auto [tileDim, viewDim] : llvm::enumerate(dims))
+      if (viewDim == int64_t(dim)) {
+        place += at[tileDim];
+        if (tileDim < limits.size())
+          isInside &= place < get(limits[tileDim]).integer();
+      }
+    isInView &= place >= 0 && place < view.sizes[dim];
+    offset += place * view.strides[dim];
+  }
+  if (!isInside)
+    return nullptr;
+  if (!isInView)
+    return block.fail(op, "an access outside of the view"), nullptr;
+  return &view.memory[offset];
+}
+
+/// The place of element `n` of a vector or a matrix.
+static std::array<int64_t, 2> placeOf(ArrayRef<int64_t> shape, int64_t n) {
+  int64_t columns = shape.size() > 1 ? shape[1] : 1;
+  return {n / columns, n % columns};
+}
+
+void Interpreter::load(tile::LoadOp load) {
+  Datum datum;
+  datum.shape = SmallVector<int64_t, 2>(load.getTile().getType().getShape());
+  datum.tile = std::make_shared<std::vector<double>>(sizeOf(datum.shape), 0.0);
+  tile::HostView view = block.views[load.getView()];
+  for (auto [n, element] : llvm::enumerate(*datum.tile))
+    if (double *from =
+            elementAt(load, view, load.getIndices(), load.getDims(),
+                      load.getLimits(), placeOf(datum.shape, int64_t(n))))
+      element = *from;
+  set(load.getTile(), datum);
+}
+
 template <typename Store> void Interpreter::store(Store store) {
   Datum tile = get(store.getTile());
   tile::HostView view = block.views[store.getView()];
-  int64_t columns = tile.shape.size() > 1 ? tile.shape[1] : 1;
-  for (size_t n = 0; n < tile.tile->size(); ++n) {
-    int64_t at[] = {int64_t(n) / columns, int64_t(n) % columns};
-    int64_t offset = view.offset;
-    bool isInside = true;
-    for (auto [dim, index] : llvm::enumerate(store.getIndices())) {
-      int64_t place = get(index).integer();
-      for (auto [tileDim, viewDim] : llvm::enumerate(store.getDims()))
-        if (viewDim == int64_t(dim)) {
-          place += at[tileDim];
-          if (tileDim < store.getLimits().size())
-            isInside &= place < get(store.getLimits()[tileDim]).integer();
-        }
-      if (isInside && (place < 0 || place >= view.sizes[dim]))
-        return block.fail(store, "a store outside of the view");
-      offset += place * view.strides[dim];
-    }
-    if (isInside && isa<tile::AccumulateOp>(store))
-      view.memory[offset] = float(view.memory[offset] + (*tile.tile)[n]);
-    else if (isInside)
-      view.memory[offset] = (*tile.tile)[n];
-  }
+  for (auto [n, element] : llvm::enumerate(*tile.tile))
+    if (double *to =
+            elementAt(store, view, store.getIndices(), store.getDims(),
+                      store.getLimits(), placeOf(tile.shape, int64_t(n))))
+      *to = isa<tile::AccumulateOp>(store) ? float(*to + element) : element;
 }
 
 bool Interpreter::runTile(Operation *op) {
@@ -379,6 +405,8 @@ bool Interpreter::runTile(Operation *op) {
     return store(put), block.fault.empty();
   if (auto sum = dyn_cast<tile::AccumulateOp>(op))
     return store(sum), block.fault.empty();
+  if (auto from = dyn_cast<tile::LoadOp>(op))
+    return load(from), block.fault.empty();
   Value result = op->getResult(0);
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {

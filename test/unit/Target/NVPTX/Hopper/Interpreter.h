@@ -27,6 +27,11 @@ private:
   bool runIf(mlir::scf::IfOp branch);
   bool runTile(mlir::Operation *op);
   void runElementwise(mlir::Operation *op);
+  /// Memory of an element of a block; null past a limit.
+  double *elementAt(mlir::Operation *op, tile::HostView &view,
+                    mlir::ValueRange indices, llvm::ArrayRef<int64_t> dims,
+                    mlir::ValueRange limits, llvm::ArrayRef<int64_t> at);
+  void load(tile::LoadOp load);
   template <typename Store> void store(Store store);
   bool syncAt(mlir::Operation *op, int64_t number, int64_t threads, bool waits);
   /// A copy: a new value may move the others.

@@ -1,17 +1,17 @@
-//===- Records.h - schedule records of programs for sm_90a -*- C++ -*-===//
+//===- WarpgroupRecord.h - schedule records for sm_90a -*- C++ -*-===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef HYBRID_LIB_SCHEDULE_RECORDS_H
-#define HYBRID_LIB_SCHEDULE_RECORDS_H
+#ifndef HYBRID_TILE_FAMILIES_WARPGROUPRECORD_H
+#define HYBRID_TILE_FAMILIES_WARPGROUPRECORD_H
 
 #include "hybrid/Tile/TileOps.h"
 #include "mlir/IR/Builders.h"
 
-namespace hybrid {
+namespace hybrid::tile {
 
 /// Writes the `tile.schedule` of a program whose operands one thread copies
 /// while warpgroups multiply (docs/rationale/hopper.md). Entries name ops of
@@ -19,8 +19,7 @@ namespace hybrid {
 class WarpgroupRecord {
 public:
   /// `warpgroups` multiply, with so many registers per thread.
-  WarpgroupRecord(tile::ProgramOp program, int64_t warpgroups,
-                  int64_t registers);
+  WarpgroupRecord(ProgramOp program, int64_t warpgroups, int64_t registers);
 
   /// A load through `buffers` copies in shared memory.
   WarpgroupRecord &load(llvm::StringRef name, int64_t buffers);
@@ -44,14 +43,14 @@ public:
   WarpgroupRecord &descend(llvm::ArrayRef<int64_t> dims);
 
   /// Puts the record behind its program, where `ProgramTable` finds it.
-  tile::ScheduleOp write();
+  ScheduleOp write();
 
 private:
-  tile::ProgramOp program;
+  ProgramOp program;
   mlir::Builder builder;
   mlir::NamedAttrList roles, ops, traversal;
 };
 
-} // namespace hybrid
+} // namespace hybrid::tile
 
-#endif // HYBRID_LIB_SCHEDULE_RECORDS_H
+#endif // HYBRID_TILE_FAMILIES_WARPGROUPRECORD_H

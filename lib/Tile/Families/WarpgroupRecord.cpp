@@ -1,20 +1,21 @@
-//===- Records.cpp - schedule records of programs for sm_90a --------------===//
+//===- WarpgroupRecord.cpp - schedule records for sm_90a
+//-------------------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Records.h"
+#include "hybrid/Tile/Families/WarpgroupRecord.h"
 
 using namespace mlir;
-using namespace hybrid;
+using namespace hybrid::tile;
 
 static constexpr llvm::StringLiteral kLoad = "load", kMultiply = "multiply";
 /// What a thread that only issues copies needs; the least that can be set.
 static constexpr int64_t kLoadRegisters = 24;
 
-WarpgroupRecord::WarpgroupRecord(tile::ProgramOp program, int64_t warpgroups,
+WarpgroupRecord::WarpgroupRecord(ProgramOp program, int64_t warpgroups,
                                  int64_t registers)
     : program(program), builder(program.getContext()) {
   auto role = [&](StringRef name, int64_t groups, int64_t each) {
@@ -67,11 +68,11 @@ WarpgroupRecord &WarpgroupRecord::descend(ArrayRef<int64_t> dims) {
   return *this;
 }
 
-tile::ScheduleOp WarpgroupRecord::write() {
+ScheduleOp WarpgroupRecord::write() {
   OpBuilder behind(program.getContext());
   behind.setInsertionPointAfter(program);
   MLIRContext *context = program.getContext();
-  auto record = tile::ScheduleOp::create(
+  auto record = ScheduleOp::create(
       behind, program.getLoc(), program.getSymName(), "sm_90a",
       roles.getDictionary(context), ops.getDictionary(context));
   record->setDiscardableAttrs(traversal.getDictionary(context));
