@@ -8,5 +8,6 @@ artefact=$(mktemp --suffix=.hbx)
 trap 'rm -f "$artefact" "$artefact.gpu"' EXIT
 "$1" "$3" -o "$artefact" --cpu-levels=x86-64-v3
 "$2" "$artefact" 70
+"$2" "$artefact" 1
 "$4" "$artefact" "$artefact.gpu"
 HYBRID_CUDA_DRIVER=$5 "$2" "$artefact.gpu" 20 cuda:0 --repeats=3 --no-poison

@@ -463,6 +463,8 @@ void Checker::checkStates() {
   Ids ids = someIds(tokens, "state"), more = someIds(9, "more");
   Difference worst;
   for (int64_t back : {1, 2, 5}) {
+    if (back > tokens)
+      continue;
     for (int64_t step : {int64_t(1), int64_t(3), tokens}) {
       auto rolled = state(main, 1, kDepth);
       for (int64_t begin = 0; begin < tokens; begin += step)
@@ -530,7 +532,7 @@ void Checker::checkTraining() {
   hyb_trainer_options_init(&options, sizeof(options));
   auto trainer = need(Trainer::create(*machine.context, options));
   Ids ids = someIds(tokens, "train"), labels(ids.begin() + 1, ids.end());
-  labels.push_back(kIgnoreLabel);
+  labels.push_back(tokens > 1 ? kIgnoreLabel : ids[0]);
   std::vector<hyb_segment> segments = {{tokens, 0}};
   double first = 0, last = 0, weight;
   for (int step = 0; step < 30; ++step) {
