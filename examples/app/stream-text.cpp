@@ -10,7 +10,9 @@
 // prompt until it is long enough or the reader presses control-C. All it needs
 // is the runtime library.
 //
-//   stream-text demo.hbx run/checkpoint.safetensors "In the beginning" 400
+//   stream-text demo.hbx run "In the beginning" 400
+//
+// where `run` is the folder of a training run, or a .safetensors file.
 //
 //===----------------------------------------------------------------------===//
 

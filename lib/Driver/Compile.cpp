@@ -16,7 +16,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/StringExtras.h"
@@ -195,7 +194,7 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
   OwningOpRef<ModuleOp> module;
   {
     TimingScope parsing = timing.nest("parse");
-    module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+    module = parseSpec(sources, context);
   }
   if (!module)
     return Outcome::BadInput;

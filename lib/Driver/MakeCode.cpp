@@ -25,14 +25,18 @@ static SmallVector<StringRef> kernelSymbols(const Plan &plan) {
   return symbols;
 }
 
-/// Runs a code generator, whose failure is ours.
+/// Runs a code generator, whose failure is ours unless it says that the input
+/// asks for too much.
 Outcome Compiler::generate(ModuleOp module,
-                           llvm::function_ref<LogicalResult()> run) {
+                           llvm::function_ref<LogicalResult()> run,
+                           const bool *tooLarge) {
   LogicalResult result = failure();
   bool survived = llvm::CrashRecoveryContext().RunSafelyOnThread(
       [&] { result = run(); }, /*RequestedStackSize=*/64 << 20);
   if (survived && succeeded(result))
     return Outcome::Ok;
+  if (survived && tooLarge && *tooLarge)
+    return Outcome::BadInput;
   return internalError(phaseInfo(Phase::Target), module, "builtin.module()",
                        survived ? "a tile program was refused"
                                 : "the compiler crashed");
@@ -147,12 +151,15 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   TimingScope chipTiming = timing.nest(("code for " + chip).str());
   nvptx::CompileOptions codeOptions;
   codeOptions.jobs = options.jobs;
+  bool tooLarge = false;
+  codeOptions.tooLarge = &tooLarge;
   FailureOr<nvptx::CompiledPtx> compiled = failure();
-  Outcome outcome = generate(module, [&] {
+  auto run = [&] {
     compiled =
         nvptx::compile(module, kernelSymbols(made.plan), chip, codeOptions);
     return LogicalResult(compiled);
-  });
+  };
+  Outcome outcome = generate(module, run, &tooLarge);
   if (outcome != Outcome::Ok)
     return outcome;
   for (auto [kernel, code] :

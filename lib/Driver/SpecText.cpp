@@ -7,8 +7,11 @@
 
 #include "hybrid/Driver/SpecText.h"
 
+#include "hybrid/Hybrid/Mixers.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
@@ -49,6 +52,18 @@ static size_t findTooDeep(StringRef text) {
   return StringRef::npos;
 }
 
+std::unique_ptr<llvm::MemoryBuffer> hybrid::openSpecFile(StringRef path,
+                                                         std::string &error) {
+  auto file = openInputFile(path, &error);
+  if (!file || !file->getBuffer().starts_with("HBX\x1a"))
+    return file;
+  error = ("'" + path +
+           "' is an artefact, not a spec; hybrid-run runs it, and hybrid-run "
+           "info --spec shows the spec it was made from")
+              .str();
+  return nullptr;
+}
+
 LogicalResult hybrid::checkSpecText(const llvm::SourceMgr &sources,
                                     MLIRContext &context) {
   const llvm::MemoryBuffer *file =
@@ -75,4 +90,22 @@ LogicalResult hybrid::checkSpecText(const llvm::SourceMgr &sources,
     return errorAt(offset) << "nesting is deeper than " << kDeepest
                            << " levels; a spec has about five";
   return success();
+}
+
+OwningOpRef<ModuleOp> hybrid::parseSpec(llvm::SourceMgr &sources,
+                                        MLIRContext &context) {
+  ScopedDiagnosticHandler handler(&context, [](Diagnostic &diagnostic) {
+    std::string prefix =
+        ("custom op '" + HybridDialect::getDialectNamespace() + ".").str();
+    if (StringRef(diagnostic.str()).starts_with(prefix)) {
+      Diagnostic &note = diagnostic.attachNote()
+                         << "mixers are " << SoftmaxOp::getOperationName();
+      for (const MixerRow &row : getMixerRows())
+        note << ", " << HybridDialect::getDialectNamespace() << "." << row.name;
+      note << "; " << SwlaOp::getOperationName() << " and "
+           << HeadsOp::getOperationName() << " go around them";
+    }
+    return failure(); // to be printed
+  });
+  return parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
 }

@@ -273,7 +273,8 @@ class Model:
         self._library.call("hyb_model_initialise", self._handle.value, _seed(seed))
 
     def load_weights(self, path):
-        """Reads all parameters from a .safetensors file."""
+        """Reads all parameters from a .safetensors file, or from the folder of a
+        training run."""
         self._library.call(
             "hyb_model_load_weights", self._handle.value, os.fsencode(path)
         )

@@ -114,6 +114,10 @@ class WholeModel(unittest.TestCase):
             self.assertEqual(*after)
             self.model.load_weights(weights)
             self.assertNotEqual(flat(self.model.loss(self.ids, self.labels)), after[0])
+            trained = flat(self.model.loss(self.ids, self.labels))
+            self.model.initialise(4)
+            self.model.load_weights(folder)  # of a run: its checkpoint
+            self.assertEqual(flat(self.model.loss(self.ids, self.labels)), trained)
             with self.assertRaisesRegex(hybrid.Error, "absent") as caught:
                 self.model.load_weights(pathlib.Path(folder) / "absent")
             self.assertEqual(caught.exception.status, "io")

@@ -55,7 +55,7 @@
 // RUN: %python %S/Inputs/all_nan.py %t/run/checkpoint.safetensors %t/nan.safetensors
 // RUN: sh -c 'for o in -q --json; do hybrid-run eval %t/tiny.hbx --weights=%t/nan.safetensors --text=%s $o; test $? = 1 || echo "exit code of $o"; done' > %t/nan-output 2>&1
 // RUN: FileCheck %s --check-prefix=NAN --implicit-check-not='exit code' --implicit-check-not='bits per byte' < %t/nan-output
-// NAN-COUNT-2: error: loss over {{[0-9]+}} tokens is {{-?}}nan, not a finite number; --check-finite names the weight or the kernel that it comes from
+// NAN-COUNT-2: error: loss over {{[0-9]+}} tokens is {{-?}}nan, not a finite number; hybrid-run eval --check-finite names the weight or the kernel that it comes from
 
 // The same seed writes the same text; so does the application.
 // RUN: hybrid-run generate %t/tiny.hbx --weights=%t/run --prompt=RUN --bytes=20 --seed=0 > %t/a

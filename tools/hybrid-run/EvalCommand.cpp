@@ -15,7 +15,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cinttypes>
-#include <cmath>
 
 namespace hyb::run {
 
@@ -100,11 +99,16 @@ Status evaluate(const EvalArguments &arguments) {
   int64_t length = arguments.length > 0     ? arguments.length
                    : meta.trainedLength > 0 ? meta.trainedLength
                                             : 256;
+  if (arguments.stride > length)
+    throw CLI::ValidationError(
+        "--stride", std::to_string(arguments.stride) + " is more than the " +
+                        std::to_string(length) +
+                        " tokens of a window, so bytes between windows would "
+                        "be left out; give at most the length");
   Progress progress(arguments.quiet);
   catchInterrupts();
-  EvaluationProgress show = [&, begun = secondsNow()](double share) {
-    double seconds = secondsNow() - begun;
-    progress.show(share, "evaluated", seconds * (1 - share) / share);
+  EvaluationProgress show = [&](double share) {
+    progress.show(share, "evaluated");
     return interrupted ? 1 : 0;
   };
   HYB_ASSIGN(std::unique_ptr<Dataset> data,
@@ -124,12 +128,7 @@ Status evaluate(const EvalArguments &arguments) {
   progress.finish();
   if (!evaluation.ok())
     return evaluation.status();
-  if (!std::isfinite(evaluation->nats))
-    return failure(HYB_MISMATCH,
-                   "loss over %" PRId64
-                   " tokens is %g, not a finite number; --check-finite names "
-                   "the weight or the kernel that it comes from",
-                   evaluation->rows, evaluation->nats);
+  HYB_TRY(evaluation->checkFinite());
   if (arguments.json)
     printJson(*evaluation, arguments.byPosition);
   else

@@ -23,19 +23,26 @@ constexpr int kBarWidth = 24;
 } // namespace
 
 Progress::Progress(bool quiet)
-    : quiet(quiet), terminal(::isatty(STDERR_FILENO) != 0) {}
+    : quiet(quiet), terminal(::isatty(STDERR_FILENO) != 0) {
+  begin(0);
+}
 
-void Progress::show(double share, const std::string &text, double secondsLeft) {
+void Progress::begin(double share) {
+  pace = RecentPace();
+  pace.note(secondsNow(), share);
+}
+
+void Progress::show(double share, const std::string &text) {
   double now = secondsNow();
+  pace.note(now, share);
   bool last = share >= 1;
   if (quiet ||
       (!last && now - lastShown < (terminal ? kRedrawSeconds : kLineSeconds)))
     return;
   lastShown = now;
-  std::string left = last ? ""
-                     : secondsLeft < 0
-                         ? ""
-                         : "  " + clockText(secondsLeft) + " left";
+  double secondsLeft = pace.secondsLeft();
+  std::string left =
+      last || secondsLeft < 0 ? "" : "  " + clockText(secondsLeft) + " left";
   if (terminal) {
     int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * kBarWidth);
     std::string bar(static_cast<size_t>(filled), '#');

@@ -9,6 +9,8 @@
 #ifndef HYBRID_TOOLS_HYBRID_RUN_PROGRESS_H
 #define HYBRID_TOOLS_HYBRID_RUN_PROGRESS_H
 
+#include "RecentPace.h"
+
 #include <cstdint>
 #include <string>
 
@@ -21,9 +23,10 @@ public:
   explicit Progress(bool quiet);
   ~Progress() { finish(); }
 
-  /// `share` is 0 to 1; `secondsLeft` below 0 is unknown. Redraws at most ten
-  /// times a second.
-  void show(double share, const std::string &text, double secondsLeft);
+  /// Work that `share` of is done already starts or goes on now.
+  void begin(double share);
+  /// `share` is 0 to 1. Redraws at most ten times a second.
+  void show(double share, const std::string &text);
   /// Ends the bar's line.
   void finish();
 
@@ -31,6 +34,7 @@ private:
   bool quiet, terminal;
   bool open = false;
   double lastShown = 0;
+  RecentPace pace;
 };
 
 /// "1:02:03", "4:05"

@@ -85,7 +85,7 @@ Result<Session> Session::open(const SessionOptions &options) {
   HYB_ASSIGN(session.runtime, Runtime::create(settings));
   HYB_ASSIGN(session.model, Model::open(*session.runtime, options.artefact));
   if (!options.weights.empty()) {
-    HYB_TRY(session.model->loadWeights(weightFile(options.weights)));
+    HYB_TRY(session.model->loadWeights(options.weights));
     if (options.checkFinite)
       HYB_TRY(session.model->checkFinite().within(options.weights));
   }

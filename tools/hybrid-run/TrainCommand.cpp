@@ -63,7 +63,7 @@ private:
   std::unique_ptr<Dataset> data;
   std::unique_ptr<TrainingRun> training;
   double begun = 0;
-  int64_t stepsBefore = 0, tokensBefore = 0;
+  int64_t tokensBefore = 0;
   double smoothLoss = -1;
 };
 
@@ -132,9 +132,6 @@ Status TrainCommand::report(const StepReport &step) {
   HYB_TRY(training->logStep(step, rate));
   smoothLoss =
       smoothLoss < 0 ? step.loss : 0.95 * smoothLoss + 0.05 * step.loss;
-  double done = static_cast<double>(step.step - stepsBefore);
-  double left =
-      static_cast<double>(training->totalSteps() - step.step) * seconds / done;
   char text[160];
   std::snprintf(text, sizeof(text),
                 "step %" PRId64 "/%" PRId64
@@ -144,7 +141,7 @@ Status TrainCommand::report(const StepReport &step) {
                 step.update.skipped ? "  skipped" : "");
   progress.show(static_cast<double>(step.step) /
                     static_cast<double>(training->totalSteps()),
-                text, left);
+                text);
   if (step.update.skipped) {
     progress.finish();
     std::fprintf(stderr,
@@ -174,7 +171,8 @@ Status TrainCommand::quickValidation() {
 
 Status TrainCommand::loop() {
   begun = secondsNow();
-  stepsBefore = training->step();
+  progress.begin(static_cast<double>(training->step()) /
+                 static_cast<double>(training->totalSteps()));
   tokensBefore = training->tokens();
   double saved = begun;
   int64_t tenth = std::max<int64_t>(1, training->totalSteps() / 10);
@@ -202,12 +200,15 @@ Status TrainCommand::loop() {
 }
 
 Status TrainCommand::finish() {
-  if (!arguments.valid.empty())
-    HYB_TRY(finalValidation());
+  Status validated = arguments.valid.empty() ? Status() : finalValidation();
   std::fflush(stdout); // before what goes to the other stream
+  if (validated.code() == HYB_CANCELLED)
+    return validated;
   std::string log = arguments.out + "/" + kLogFile;
   std::string picture = arguments.out + "/loss.svg";
-  HYB_TRY(drawLossCurve(log, picture));
+  Status drawn = drawLossCurve(log, picture);
+  HYB_TRY(validated);
+  HYB_TRY(drawn);
   if (!arguments.quiet)
     std::fprintf(stderr, "checkpoint %s/%s, log %s, loss curve %s\n",
                  arguments.out.c_str(), kCheckpointFile, log.c_str(),
@@ -220,9 +221,9 @@ Status TrainCommand::finalValidation() {
   HYB_ASSIGN(std::unique_ptr<Dataset> valid,
              openDataset(arguments.valid, data->length(), 0,
                          session.model->meta().vocabulary));
-  EvaluationProgress show = [&, begun = secondsNow()](double share) {
-    progress.show(share, "validation",
-                  (secondsNow() - begun) * (1 - share) / share);
+  progress.begin(0);
+  EvaluationProgress show = [&](double share) {
+    progress.show(share, "validation");
     return interrupted ? 1 : 0;
   };
   Result<Evaluation> result = [&]() -> Result<Evaluation> {
@@ -251,7 +252,7 @@ Status TrainCommand::finalValidation() {
                 100.0 * static_cast<double>(result->exactSpans) /
                     static_cast<double>(result->spans),
                 result->spans);
-  return Status();
+  return result->checkFinite();
 }
 
 Status TrainCommand::run() {

@@ -44,9 +44,15 @@ std::string usageProblem(const CLI::App &app, int argc, char **argv) {
     if (argument.size() > 2 && argument[0] == '-' && std::isalpha(argument[1]))
       return "'" + argument + "' begins with one dash; write -" + argument;
     if (argument.rfind("--", 0) == 0 &&
-        argument.find('=') + 1 == argument.size())
-      return argument.substr(0, argument.size() - 1) +
-             " has no value; write one behind the '=' or leave the option out";
+        argument.find('=') + 1 == argument.size()) {
+      argument.pop_back();
+      const CLI::App *command = commandOf(app, argc, argv);
+      const CLI::Option *option =
+          command ? command->get_option_no_throw(argument) : nullptr;
+      return argument + " has no value; write one behind the '='" +
+             (option && option->get_required() ? ""
+                                               : " or leave the option out");
+    }
   }
   return {};
 }
@@ -92,16 +98,19 @@ int main(int argc, char **argv) {
   addVerify(app, action);
   if (std::string problem = usageProblem(app, argc, argv); !problem.empty())
     return usageError(problem, commandOf(app, argc, argv));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success &wanted) {
-    return app.exit(wanted); // --help, --version
-  } catch (const CLI::ParseError &problem) {
+  auto refuse = [&](const CLI::ParseError &problem) {
     std::string text = problem.what();
     size_t twice = text.find(": At Most 1 required");
     if (twice != std::string::npos)
       text = text.substr(0, twice) + " is given more than once; give it once";
     return usageError(text, commandOf(app, argc, argv));
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &wanted) {
+    return app.exit(wanted); // --help, --version
+  } catch (const CLI::ParseError &problem) {
+    return refuse(problem);
   }
   // A limit on file sizes is an error of the write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -116,6 +125,8 @@ int main(int argc, char **argv) {
                  problem.empty() ? status.message().c_str() : problem.c_str());
     if (status.code() == HYB_CANCELLED && interrupted)
       return 128 + interrupted;
+  } catch (const CLI::ParseError &problem) {
+    return refuse(problem); // an option that does not fit the artefact
   } catch (const std::bad_alloc &) {
     std::fprintf(stderr, "error: out of memory\n");
   }

@@ -13,6 +13,7 @@
 #include "hybrid/Driver/Compile.h"
 #include "hybrid/Driver/Register.h"
 #include "hybrid/Driver/Remarks.h"
+#include "hybrid/Driver/SpecText.h"
 #include "hybrid/Driver/Statistics.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/FileUtilities.h"
@@ -198,7 +199,7 @@ static std::string capacityProblem() {
 /// The spec as a source that diagnostics quote.
 static bool openSpec(llvm::SourceMgr &sources) {
   std::string error;
-  auto file = mlir::openInputFile(inputPath, &error);
+  auto file = openSpecFile(inputPath, error);
   if (!file) {
     llvm::errs() << "hybridc: error: " << error << "\n";
     return false;

@@ -61,7 +61,7 @@ static FailureOr<PageModel> reportOn(MLIRContext &mlirContext,
                                      const std::string &path,
                                      const Device *device) {
   std::string error;
-  auto file = openInputFile(path, &error);
+  auto file = openSpecFile(path, error);
   if (!file) {
     llvm::errs() << "hybridc: error: " << error << "\n";
     return failure();
@@ -71,7 +71,7 @@ static FailureOr<PageModel> reportOn(MLIRContext &mlirContext,
   SourceMgrDiagnosticHandler handler(sources, &mlirContext);
   if (failed(checkSpecText(sources, mlirContext)))
     return failure();
-  auto module = parseSourceFile<ModuleOp>(sources, &mlirContext);
+  auto module = parseSpec(sources, mlirContext);
   if (!module)
     return failure();
   FailureOr<ModelOp> model = getOnlyModel<ModelOp>(*module);

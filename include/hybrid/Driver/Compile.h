@@ -109,7 +109,8 @@ private:
   void countPlan(const Plan &plan);
   Outcome compileFor(mlir::ModuleOp module, ArtefactTarget &made);
   Outcome generate(mlir::ModuleOp module,
-                   llvm::function_ref<mlir::LogicalResult()> run);
+                   llvm::function_ref<mlir::LogicalResult()> run,
+                   const bool *tooLarge = nullptr);
   Outcome makeCodeForCPU(mlir::ModuleOp module, ArtefactTarget &made);
   Outcome makeCodeForCUDA(mlir::ModuleOp module, ArtefactTarget &made);
   Outcome writeArtefact(mlir::ModuleOp module,

@@ -36,6 +36,24 @@ FailureOr<Chip> hybrid::nvptx::findChip(Operation *op, StringRef name) {
   return error;
 }
 
+InFlightDiagnostic hybrid::nvptx::refuseSize(Operation *op, int64_t bytes,
+                                             const Chip &chip) {
+  if (auto module = op->getParentOfType<ModuleOp>())
+    module->setAttr(kTooLargeAttr, UnitAttr::get(op->getContext()));
+  InFlightDiagnostic error = op->emitError("a kernel needs ")
+                             << bytes << " bytes of shared memory, a block of "
+                             << chip.name << " has at most " << chip.sharedBytes
+                             << "; use smaller heads";
+  bool first = true;
+  for (const Chip &other : kChips)
+    // Code for an sm_90 is that for sm_90a.
+    if (other.sharedBytes >= bytes && other.name != "sm_90") {
+      error << (first ? ", or compile for " : " or ") << other.name;
+      first = false;
+    }
+  return error;
+}
+
 static std::string printed(int64_t version) {
   return std::to_string(version / 10) + "." + std::to_string(version % 10);
 }

@@ -25,6 +25,14 @@ struct Chip {
   bool overlaps;
 };
 
+/// An error that a block needs more shared memory than the chip has, with the
+/// way out: smaller heads, or a chip where it fits. Marks the module.
+mlir::InFlightDiagnostic refuseSize(mlir::Operation *op, int64_t bytes,
+                                    const Chip &chip);
+
+/// Of a module with a program that was refused for its size.
+inline constexpr llvm::StringLiteral kTooLargeAttr = "hybrid.too_large";
+
 /// The chip of that name; an error at `op` that lists all of them.
 mlir::FailureOr<Chip> findChip(mlir::Operation *op, llvm::StringRef name);
 

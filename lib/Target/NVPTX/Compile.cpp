@@ -151,11 +151,13 @@ static llvm::Error generate(ModuleOp module, const Chip &chip,
 /// PTX of a module with one program and its schedule.
 static llvm::Error compileProgram(ProgramContext &context, StringRef bytecode,
                                   const Chip &chip, int64_t newestPtx,
-                                  CompiledPtx &code) {
+                                  CompiledPtx &code, bool &tooLarge) {
   return context.with(bytecode, [&](ModuleOp module) -> llvm::Error {
     auto machine = createTargetMachine(module, chip, newestPtx);
-    if (failed(machine) || failed(lowerToLLVM(module, chip)))
+    if (failed(machine) || failed(lowerToLLVM(module, chip))) {
+      tooLarge = module->hasAttr(kTooLargeAttr);
       return ProgramContext::diagnosed();
+    }
     module.walk([&](LLVM::LLVMFuncOp kernel) {
       if (!kernel->hasAttr(kSharedBytesAttr))
         return;
@@ -203,14 +205,18 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
         return bytecodeOf(program);
       });
   std::vector<CompiledPtx> made(programs->size());
+  auto tooLarge = std::make_unique<bool[]>(programs->size());
   std::vector<std::string> errors = runProgramJobs(
       options.jobs, made.size(), [&](ProgramContext &context, size_t index) {
         return compileProgram(context, bytecode[index], *chip,
-                              options.newestPtx, made[index]);
+                              options.newestPtx, made[index], tooLarge[index]);
       });
-  for (auto [program, error] : llvm::zip_equal(*programs, errors))
-    if (!error.empty())
-      return program.emitError(error);
+  for (auto [index, error] : llvm::enumerate(errors))
+    if (!error.empty()) {
+      if (options.tooLarge)
+        *options.tooLarge = tooLarge[index];
+      return (*programs)[index].emitError(error);
+    }
   CompiledPtx code;
   for (const CompiledPtx &one : made)
     append(code, one);

@@ -47,9 +47,7 @@ static LogicalResult lowerProgram(tile::ProgramOp program, const Chip &chip) {
       return success();
     }
     if (stages == 1)
-      return program.emitError("needs ")
-             << bytes << " bytes of shared memory, a block of " << chip.name
-             << " has at most " << chip.sharedBytes << "; use smaller tiles";
+      return refuseSize(program, bytes, chip);
     while (program->getPrevNode() != before)
       program->getPrevNode()->erase();
   }

@@ -224,8 +224,8 @@ HYB_API hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
                                              int64_t elements,
                                              hyb_error *error);
 
-/* Reads all parameters from a `.safetensors` file: every parameter of the model
- * must be there with its shape as F32, BF16 or F16, and nothing else. The
+/* Reads all parameters from a `.safetensors` file, or the checkpoint in the
+ * folder of a training run: every parameter of the model must be there with its shape as F32, BF16 or F16, and nothing else. The
  * parameters are unchanged on failure. */
 HYB_API hyb_status hyb_model_load_weights(hyb_model *model, const char *path,
                                           hyb_error *error);

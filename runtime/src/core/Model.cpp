@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 namespace hyb::rt {
 
@@ -150,7 +151,15 @@ Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
   return Status();
 }
 
-Status Model::loadWeights(const std::string &path) {
+std::string weightFile(const std::string &path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored)
+             ? path + "/" + kCheckpointFile
+             : path;
+}
+
+Status Model::loadWeights(const std::string &given) {
+  std::string path = weightFile(given);
   HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
   parametersChanged();
   return copyParameters(file.view, tables.parameters, "", *place,

@@ -19,6 +19,12 @@
 
 namespace hyb::rt {
 
+/// Of the folder of a training run: its weights, moments and settings.
+inline constexpr const char *kCheckpointFile = "checkpoint.safetensors";
+
+/// The weight file for a path: the file itself, or in a folder its checkpoint.
+std::string weightFile(const std::string &path);
+
 /// What an artefact says, without its code: all that `info` needs. Reading it
 /// runs nothing of the artefact.
 struct ArtefactTables {
@@ -86,6 +92,7 @@ public:
   /// The elements of one parameter, from and to memory of the host.
   Status readParameter(const ParameterInfo &info, float *target) const;
   Status writeParameter(const ParameterInfo &info, const float *source);
+  /// From a weight file, or the folder of a training run.
   Status loadWeights(const std::string &path);
   Status saveWeights(const std::string &path) const;
   Status checkFinite() const;

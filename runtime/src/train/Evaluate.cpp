@@ -12,8 +12,19 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 
 namespace hyb::rt {
+
+Status Evaluation::checkFinite() const {
+  if (std::isfinite(nats))
+    return Status();
+  return failure(HYB_MISMATCH,
+                 "loss over %" PRId64 " tokens is %g, not a finite number; "
+                 "hybrid-run eval --check-finite names the weight or the "
+                 "kernel that it comes from",
+                 rows, nats);
+}
 
 namespace {
 

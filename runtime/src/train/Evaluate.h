@@ -29,6 +29,8 @@ struct Evaluation {
 
   double loss() const { return rows ? nats / static_cast<double>(rows) : 0; }
   double bitsPerByte() const { return loss() / 0.6931471805599453; }
+  /// An error when the loss is not a number or infinite.
+  Status checkFinite() const;
 };
 
 /// Called with the share done, 0 to 1; anything but 0 stops with HYB_CANCELLED.

@@ -91,7 +91,7 @@ std::map<std::string, std::string> TrainingRun::settings() const {
 Status TrainingRun::start() {
   if (options.initFrom.empty())
     return context.model().initialise(options.seed);
-  return context.model().loadWeights(weightFile(options.initFrom));
+  return context.model().loadWeights(options.initFrom);
 }
 
 Status TrainingRun::resume(const SafetensorsView &checkpoint) {
@@ -279,13 +279,6 @@ Status TrainingRun::save() {
   for (const auto &[name, value] : settings())
     note["settings"][name] = value;
   return writeFileAtomically(path(kCheckpointNote), note.dump(2) + "\n");
-}
-
-std::string weightFile(const std::string &path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored)
-             ? path + "/" + kCheckpointFile
-             : path;
 }
 
 Result<std::string> recordedSpec(const std::string &weights) {

@@ -49,7 +49,6 @@ struct StepReport {
 };
 
 /// Files of a run's folder.
-inline constexpr const char *kCheckpointFile = "checkpoint.safetensors";
 inline constexpr const char *kCheckpointNote = "checkpoint.json";
 inline constexpr const char *kLogFile = "log.jsonl";
 
@@ -113,9 +112,6 @@ private:
 /// The spec text that weights were trained under, from a checkpoint's or a
 /// folder's metadata; empty when it is not recorded.
 Result<std::string> recordedSpec(const std::string &weights);
-
-/// The weight file for a path: the file itself, or in a folder its checkpoint.
-std::string weightFile(const std::string &path);
 
 /// Lines that only one of two texts has, in order: "- old", "+ new".
 std::vector<std::string> differingLines(const std::string &before,

@@ -48,6 +48,9 @@ struct CompileOptions {
   int64_t newestPtx = 90;
   /// Threads that compile. The result does not depend on it.
   unsigned jobs = 1;
+  /// Set when a program needs more shared memory than a block of the chip can
+  /// have: its sizes are those of the input.
+  bool *tooLarge = nullptr;
 };
 
 /// Compiles the named programs of a module, which is not changed. A kernel is

@@ -39,10 +39,7 @@ struct LowerKernels : hybrid::impl::HybridHopperLowerKernelsBase<LowerKernels> {
     int64_t bytes =
         (*function)->getAttrOfType<IntegerAttr>(kSharedBytesAttr).getInt();
     if (bytes > known->sharedBytes)
-      return kernel.emitError("needs ")
-             << bytes << " bytes of shared memory, a block of " << known->name
-             << " has at most " << known->sharedBytes
-             << "; use fewer buffers or smaller tiles";
+      return refuseSize(kernel, bytes, *known);
     kernel.erase();
     ++lowered;
     return success();

@@ -119,7 +119,7 @@ TEST_F(PtxTest, TilesThatDoNotFitAreAnError) {
   ProgramOp program = buildSoftmaxForward(b, b.getUnknownLoc(), s);
   EXPECT_TRUE(failed(nvptx::compile(*module, program.getSymName(), "sm_80")));
   EXPECT_NE(
-      reported.find("a block of sm_80 has at most 166912; use smaller tiles"),
+      reported.find("a block of sm_80 has at most 166912; use smaller heads"),
       std::string::npos)
       << reported;
 }
