@@ -22,7 +22,7 @@ import pathlib
 import sys
 
 from budget import Budget
-from measured import add_arguments, can_make, costs, heading, make_artefact, pack, unpack
+from measured import add_arguments, bench, can_make, costs, heading, make_artefact, pack, unpack
 from model_template import MIXERS, MIXES, SIZES, write_spec
 
 #: key, title, how to print it, whether less is better
@@ -69,31 +69,34 @@ def prepare(args, budget):
             for length in args.lengths:
                 rows.append({"size": size, "mixer": mixer, "mix": mix, "length": length, "artefact": artefact,
                              "cost": costs(args, source, length)})
-    # Full attention of a size and length is measured first, so that ratios exist whenever time ends.
+    # Full attention of a size is measured first, so that ratios exist whenever time ends.
     rows.sort(key=lambda row: (args.sizes.index(row["size"]), args.lengths.index(row["length"])))
     return rows
 
 
-def measure(args, row, budget):
-    bench = [args.bin / "hybrid-run", "bench", row["artefact"], f"--threads={args.threads}",
-             f"--device={args.device}", "--json"]
-    length, cost = row["length"], row["cost"]
-    row["cache"] = (cost["state"] + length * cost["cache_per_token"]) / 1e6
-    found = budget.answer([*bench, f"--prefill={length}", "--decode", length, f"--repeats={args.repeats}"],
-                          args.each_s)
-    if "missing" in found:
-        row["inference_missing"] = found["missing"]
-    else:
-        prefill, decode = found["results"]
-        peak = found["device_peak_bytes"] if args.device != "cpu" else 1024 * found["peak_kilobytes"]
-        row.update(ttft=prefill["milliseconds"], tpot=decode["milliseconds"], peak=peak / 1e6)
-    batch = max(args.tokens // length, 1)
-    found = budget.answer([*bench, "--train", f"--batch={batch}", f"--length={length}", "--prefill=0", "--decode=0",
-                           f"--repeats={args.repeats}"], args.each_s)
-    if "missing" in found:
-        row["training_missing"] = found["missing"]
-    else:
-        row["train"] = found["results"][0]["tokens_per_second"]
+def of_each_artefact(rows):
+    """Rows of the same artefact together."""
+    together = {}
+    for row in rows:
+        together.setdefault(row["artefact"], []).append(row)
+    return together.values()
+
+
+def measure(args, rows, budget):
+    """Fills in the rows of one artefact, its lengths in turn: one start of the program for all of them."""
+    for row in rows:
+        row["cache"] = (row["cost"]["state"] + row["length"] * row["cost"]["cache_per_token"]) / 1e6
+    inference, training = bench(args, rows[0]["artefact"], [row["length"] for row in rows], budget, args.each_s)
+    for index, row in enumerate(rows):
+        if "missing" in inference:
+            row["inference_missing"] = inference["missing"]
+        else:
+            prefill, decode = inference["prefill"][index], inference["decode"][index]
+            row.update(ttft=prefill["milliseconds"], tpot=decode["milliseconds"], peak=prefill["peak_bytes"] / 1e6)
+        if "missing" in training:
+            row["training_missing"] = training["missing"]
+        else:
+            row["train"] = training["training"][index]["tokens_per_second"]
 
 
 def with_ratios(rows):
@@ -243,10 +246,12 @@ def main():
         if size > args.limit_mb:
             sys.exit(f"that is more than {args.limit_mb:g} MB; leave out sizes or mixers, or raise --limit-mb")
         return None
-    for row in rows:
-        measure(args, row, budget)
-        print(f"{row['size']} {row['mixer']} {row['mix']} {row['length']}: "
-              + ", ".join(f"{key} {row[key]:.3g}" for key, *_ in COLUMNS if row.get(key) is not None), file=sys.stderr)
+    for group in of_each_artefact(rows):
+        measure(args, group, budget)
+        for row in group:
+            print(f"{row['size']} {row['mixer']} {row['mix']} {row['length']}: "
+                  + ", ".join(f"{key} {row[key]:.3g}" for key, *_ in COLUMNS if row.get(key) is not None),
+                  file=sys.stderr)
     report(args, rows, heading(args))
     return None
 

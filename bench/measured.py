@@ -60,6 +60,26 @@ def unpack(args):
             packed.extractall(args.work, filter="data")
 
 
+def bench(args, artefact, lengths, budget, each_s):
+    """What `hybrid-run bench` measures at ascending lengths: inference at batch 1, and training steps of
+    `args.tokens` tokens. Both from one start of the program; when that fails, inference alone from another, since
+    training needs more memory. Two dictionaries: lists of results by kind, or `missing`, a reason."""
+    lengths = [str(length) for length in lengths]
+    common = [args.bin / "hybrid-run", "bench", artefact, f"--threads={args.threads}", f"--device={args.device}",
+              "--json", f"--repeats={args.repeats}", "--prefill", *lengths, "--decode", *lengths]
+    batches = [str(max(args.tokens // int(length), 1)) for length in lengths]
+    found = budget.answer([*common, "--train", "--length", *lengths, "--batch", *batches], each_s)
+    reason = found.get("missing")
+    if reason:
+        found = budget.answer(common, each_s)
+        if "missing" in found:
+            return found, {"missing": reason}
+    kinds = {"prefill": [], "decode": [], "training": []}
+    for result in found["results"]:
+        kinds[result["name"].split()[0]].append(result)
+    return kinds, {"missing": reason} if reason else kinds
+
+
 NUMBERS = {
     "parameters": r"^parameters\s+([\d,]+)",
     "cache_per_token": r"^cache bytes per token\s+([\d,]+)",

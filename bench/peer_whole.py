@@ -8,7 +8,7 @@ mode="reduce-overhead" over caches and states that are allocated once. On a
 processor the same modules run eagerly in fp32 with the recurrences of
 peer_torch.py, which is for `--check`: steps must give what the forward gives.
 
-Prints one JSON object.
+Prints one JSON object, a result for each length.
 """
 
 import argparse
@@ -264,14 +264,18 @@ def timed(function, repeats, device):
     return times
 
 
-def time_training(args, size, model, device, autocast):
-    compiled = [torch.compile(block) for block in model.blocks] if device != "cpu" else list(model.blocks)
+def compile_blocks(model, device):
+    return [torch.compile(block, dynamic=False) if device != "cpu" else block for block in model.blocks]
+
+
+def time_training(args, length, size, model, device, autocast):
+    compiled = compile_blocks(model, device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1,
                                   fused=device != "cpu")
-    batch = max(args.tokens // args.length, 1)
+    batch = max(args.tokens // length, 1)
 
     def step():
-        ids = torch.randint(0, size.vocab, (batch, args.length + 1), device=device)
+        ids = torch.randint(0, size.vocab, (batch, length + 1), device=device)
         with autocast():
             x = model.embed(ids[:, :-1])
             for block in compiled:
@@ -286,15 +290,15 @@ def time_training(args, size, model, device, autocast):
     first = timed(step, 1, device)[0]
     timed(step, args.warm, device)
     times = timed(step, args.repeats, device)
-    return {"first_s": first, "tokens_per_second": batch * args.length / statistics.median(times)}
+    return {"first_s": first, "tokens_per_second": batch * length / statistics.median(times)}
 
 
-def time_inference(args, size, model, device, dtype):
+def time_inference(args, length, size, model, device, dtype):
     model = model.to(dtype).eval()
-    compiled = [torch.compile(block) for block in model.blocks] if device != "cpu" else list(model.blocks)
+    compiled = compile_blocks(model, device)
 
     def prefill():
-        x = model.embed(torch.randint(0, size.vocab, (1, args.length), device=device))
+        x = model.embed(torch.randint(0, size.vocab, (1, length), device=device))
         for block in compiled:
             x = block(x)
         return model.head(model.norm(x[:, -1])).argmax(-1)
@@ -302,12 +306,30 @@ def time_inference(args, size, model, device, dtype):
     with torch.inference_mode():
         timed(prefill, args.warm, device)
         first_token = statistics.median(timed(prefill, args.repeats, device))
-        decoder = Decoder(model, 1, args.length + 64, dtype, device)
+        decoder = Decoder(model, 1, length + 64, dtype, device)
         step = torch.compile(decoder, mode="reduce-overhead") if device != "cpu" else decoder
-        ids, position = torch.zeros(1, dtype=torch.long, device=device), torch.tensor([args.length], device=device)
+        ids, position = torch.zeros(1, dtype=torch.long, device=device), torch.tensor([length], device=device)
         timed(lambda: step(ids, position), 5, device)
         per_token = statistics.median(timed(lambda: step(ids, position), 20 * args.repeats, device))
-    return {"ttft": 1e3 * first_token, "tpot": 1e3 * per_token, "cache": decoder.cache_bytes(args.length)}
+    return {"ttft": 1e3 * first_token, "tpot": 1e3 * per_token, "cache": decoder.cache_bytes(length)}
+
+
+def measure(args, length, size, dtype):
+    if args.device != "cpu":
+        # A length of its own: neither code for any length nor memory of the last one.
+        torch._dynamo.reset()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    model = Model(size, args.mixer)
+    if args.work == "training":
+        def autocast():
+            return torch.autocast(torch.device(args.device).type, dtype, enabled=args.dtype != "f32")
+        result = time_training(args, length, size, model, args.device, autocast)
+    else:
+        result = time_inference(args, length, size, model, args.device, dtype)
+    result["peak"] = (1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if args.device == "cpu"
+                      else torch.cuda.max_memory_reserved())
+    return result
 
 
 def main():
@@ -317,7 +339,8 @@ def main():
     parser.add_argument("--work", choices=("training", "inference", "check"), default="training")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=("f32", "bf16"), default="bf16")
-    for name, value in (("length", 4096), ("tokens", 32768), ("repeats", 3), ("warm", 2), ("threads", 2)):
+    parser.add_argument("--lengths", nargs="+", type=int, default=[4096])
+    for name, value in (("tokens", 32768), ("repeats", 3), ("warm", 2), ("threads", 2)):
         parser.add_argument("--" + name, type=int, default=value)
     args = parser.parse_args()
     size, dtype = SIZES[args.size], {"f32": torch.float32, "bf16": torch.bfloat16}[args.dtype]
@@ -332,20 +355,10 @@ def main():
     if args.device != "cpu":
         # cuDNN's attention, the fastest on Hopper, where PyTorch would take its own.
         torch.backends.cuda.enable_flash_sdp(False)
-    model = Model(size, args.mixer)
-    if args.work == "training":
-        def autocast():
-            return torch.autocast(torch.device(args.device).type, dtype, enabled=args.dtype != "f32")
-        result = time_training(args, size, model, args.device, autocast)
-    else:
-        result = time_inference(args, size, model, args.device, dtype)
-    if args.device == "cpu":
-        result["peak"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    else:
-        result["peak"] = torch.cuda.max_memory_reserved()
-    result["peer"] = f"torch {torch.__version__}" + (", FLA" if has_fla else "")
-    assert all(math.isfinite(value) for value in result.values() if isinstance(value, float))
-    print(json.dumps(result))
+    peer = f"torch {torch.__version__}" + (", FLA" if has_fla else "")
+    results = [measure(args, length, size, dtype) | {"peer": peer} for length in args.lengths]
+    assert all(math.isfinite(value) for result in results for value in result.values() if isinstance(value, float))
+    print(json.dumps({"results": results}))
 
 
 if __name__ == "__main__":

@@ -15,12 +15,13 @@ shapes and runs in the same rounds. What fails or has no time left says so.
 
 import argparse
 import datetime
+import itertools
 import json
 import pathlib
 import sys
 
 from budget import Budget
-from measured import ROOT, add_arguments, can_make, costs, heading, make_artefact, pack, unpack
+from measured import ROOT, add_arguments, bench, can_make, costs, heading, make_artefact, pack, unpack
 from model_template import SIZES, write_spec
 
 #: Operations per second of a card's products, for the utilisation: dense bf16, and f32 as three in tf32.
@@ -52,34 +53,36 @@ def prepare(args, budget):
     return rows
 
 
-def measure_ours(args, row, budget):
-    bench = [args.bin / "hybrid-run", "bench", row["artefact"], f"--threads={args.threads}",
-             f"--device={args.device}", "--json", f"--repeats={args.repeats}"]
-    length = row["length"]
-
-    def peak(found):
-        return found["device_peak_bytes"] if args.device != "cpu" else 1024 * found["peak_kilobytes"]
-
-    batch = max(args.tokens // length, 1)
-    training = budget.answer([*bench, "--train", f"--batch={batch}", f"--length={length}", "--prefill=0",
-                              "--decode=0"], args.each_s)
-    if "missing" not in training:
-        training = {"tokens_per_second": training["results"][0]["tokens_per_second"], "peak": peak(training)}
-    inference = budget.answer([*bench, f"--prefill={length}", "--decode", length], args.each_s)
-    if "missing" not in inference:
-        prefill, decode = inference["results"]
-        inference = {"ttft": prefill["milliseconds"], "tpot": decode["milliseconds"], "peak": peak(inference),
-                     "cache": row["cost"]["state"] + length * row["cost"]["cache_per_token"]}
-    return {"training": training, "inference": inference}
+def measure_ours(args, rows, budget):
+    """Of one artefact at all lengths; fills in `ours` of its rows."""
+    inference, training = bench(args, rows[0]["artefact"], [row["length"] for row in rows], budget, args.each_s)
+    for index, row in enumerate(rows):
+        row["ours"] = {"training": training, "inference": inference}
+        if "missing" not in training:
+            found = training["training"][index]
+            row["ours"]["training"] = {"tokens_per_second": found["tokens_per_second"], "peak": found["peak_bytes"]}
+        if "missing" not in inference:
+            prefill, decode = inference["prefill"][index], inference["decode"][index]
+            row["ours"]["inference"] = {
+                "ttft": prefill["milliseconds"], "tpot": decode["milliseconds"], "peak": prefill["peak_bytes"],
+                "cache": row["cost"]["state"] + row["length"] * row["cost"]["cache_per_token"]}
 
 
-def measure_peer(args, row, budget):
-    if not args.python:
-        return {work: {"missing": "no --python"} for work in ("training", "inference")}
-    peer = [args.python, ROOT / "bench" / "peer_whole.py", "--size", row["size"], "--mixer", row["mixer"],
-            f"--device={args.device}", f"--dtype={args.peer_dtype}", f"--length={row['length']}",
-            f"--tokens={args.tokens}", f"--repeats={args.repeats}", f"--threads={args.threads}"]
-    return {work: budget.answer([*peer, f"--work={work}"], args.each_s) for work in ("training", "inference")}
+def measure_peer(args, rows, budget):
+    """The same of the peer, one process for each kind of work."""
+    row = rows[0]
+    command = [args.python, ROOT / "bench" / "peer_whole.py", "--size", row["size"], "--mixer", row["mixer"],
+               f"--device={args.device}", f"--dtype={args.peer_dtype}", f"--tokens={args.tokens}",
+               f"--repeats={args.repeats}", f"--threads={args.threads}", "--lengths",
+               *(str(row["length"]) for row in rows)]
+    for row in rows:
+        row["peer"] = {}
+    for work in ("training", "inference"):
+        found = {"missing": "no --python" if not args.python else "left out"}
+        if args.python and work in args.peer_work:
+            found = budget.answer([*command, f"--work={work}"], args.each_s)
+        for index, row in enumerate(rows):
+            row["peer"][work] = found if "missing" in found else found["results"][index]
 
 
 def cell(ours, peer, key, form, less, scale=1.0):
@@ -128,6 +131,8 @@ def parse_arguments():
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["376M", "776M"])
     parser.add_argument("--mixers", nargs="+", choices=TITLES, default=["gdn", "gla", "swa", "rope"])
     parser.add_argument("--lengths", nargs="+", type=int, default=[4096, 32768])
+    parser.add_argument("--peer-work", nargs="*", choices=("training", "inference"), default=["training", "inference"],
+                        help="what the peer is asked for; its recurrences tune themselves for minutes")
     parser.add_argument("--tokens", type=int, default=32768, help="of a training step")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peak-tflops", type=float, default=0, help="for the utilisation of both; default: an H200's")
@@ -155,11 +160,13 @@ def main():
         archive = pack(args)
         print(f"{len({row['artefact'] for row in rows})} artefacts, {archive.stat().st_size / 1e6:.1f} MB in {archive}")
         return
-    for row in rows:
-        row["ours"] = measure_ours(args, row, budget)
-        row["peer"] = measure_peer(args, row, budget)
-        print(row["size"], row["mixer"], row["length"], json.dumps({"ours": row["ours"], "peer": row["peer"]}),
-              file=sys.stderr)
+    for _, group in itertools.groupby(rows, lambda row: row["artefact"]):
+        group = list(group)
+        measure_ours(args, group, budget)
+        measure_peer(args, group, budget)
+        for row in group:
+            print(row["size"], row["mixer"], row["length"], json.dumps({"ours": row["ours"], "peer": row["peer"]}),
+                  file=sys.stderr)
     versions = {side.get("peer") for row in rows for side in row["peer"].values()} - {None}
     text = (f"{heading(args, *sorted(versions))}\n\nOurs / PyTorch, and in brackets how many times better ours is. "
             f"Our data are {args.dtype}, the peer's {args.peer_dtype}.\n\n{table(args, rows)}")

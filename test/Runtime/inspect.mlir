@@ -21,9 +21,16 @@
 // FOLDER-NOT:  moment1:
 // FOLDER:      hybrid.model @tiny
 // RUN: hybrid-run bench %t/tiny.hbx --train --batch=2 --length=16 --prefill=20 --decode=10 --repeats=1 | FileCheck %s --check-prefix=BENCH
-// BENCH: training step, 2 x 16 {{.*}} tokens/s
 // BENCH: prefill of 20
 // BENCH: decode step at 10
+// BENCH: training step, 2 x 16 {{.*}} tokens/s
+// RUN: hybrid-run bench %t/tiny.hbx --train --length 8 16 --batch 2 1 --prefill 5 10 --decode=0 --repeats=1 | FileCheck %s --check-prefix=LENGTHS
+// LENGTHS: prefill of 5
+// LENGTHS-NEXT: prefill of 10
+// LENGTHS-NEXT: training step, 2 x 8
+// LENGTHS-NEXT: training step, 1 x 16
+// RUN: not hybrid-run bench %t/tiny.hbx --train --length 8 16 --batch 1 2 3 2>&1 | FileCheck %s --check-prefix=BATCHES
+// BATCHES: error: --batch: 3 numbers for 2 of --length; give one, or one for each
 // RUN: hybrid-run bench %t/tiny.hbx --prefill=0 --decode 5 9 --sequences=2 --repeats=1 --profile | FileCheck %s --check-prefix=SIDE
 // SIDE: decode step at 5, 2 sequences {{.*}} tokens/s   fastest {{.*}} ms
 // SIDE: decode step at 9, 2 sequences

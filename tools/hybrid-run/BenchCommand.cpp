@@ -26,8 +26,9 @@ namespace {
 
 struct BenchArguments {
   SessionOptions session;
-  int64_t batch = 16, length = 256, prefill = 2048, sequences = 1;
-  std::vector<int64_t> decode = {2048};
+  int64_t sequences = 1;
+  std::vector<int64_t> batch = {16}, length = {256}, prefill = {2048},
+                       decode = {2048};
   int repeats = 5;
   bool train = false, profile = false, json = false;
 };
@@ -38,6 +39,7 @@ struct Measurement {
   int64_t tokens;            // of a step
   std::vector<double> times; // seconds; sorted in the end
   Context::Profiles profiles;
+  int64_t peakBytes = 0; // of the device, by the program so far
 
   double median() const { return times[times.size() / 2]; }
   double fastest() const { return times.front(); }
@@ -57,6 +59,12 @@ std::vector<int32_t> someIds(int64_t count, int64_t vocabulary) {
   return ids;
 }
 
+int64_t peakKilobytes() {
+  struct rusage usage;
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
 class Bench {
 public:
   Bench(BenchArguments arguments, Session session)
@@ -65,8 +73,8 @@ public:
   Status run();
 
 private:
-  Status measureTraining();
-  Status measurePrefill();
+  Status measureTraining(int64_t sequences, int64_t length);
+  Status measurePrefill(int64_t length);
   Status measureDecode();
   /// One call of `step` to warm up, then `count` that are timed.
   Status time(Measurement &row, int64_t count,
@@ -102,12 +110,15 @@ Status Bench::time(Measurement &row, int64_t count,
 
 void Bench::add(Measurement row) {
   std::sort(row.times.begin(), row.times.end());
+  row.peakBytes = session.model->device().isHost()
+                      ? 1024 * peakKilobytes()
+                      : session.model->device().peakBytes();
   results.push_back(std::move(row));
 }
 
 Status Bench::measure(std::string name, int64_t tokens, int64_t count,
                       const std::function<Status()> &step) {
-  Measurement row{std::move(name), tokens, {}, {}};
+  Measurement row{std::move(name), tokens, {}, {}, 0};
   HYB_TRY(time(row, count, step));
   add(std::move(row));
   return Status();
@@ -136,36 +147,35 @@ Status Bench::extend(State &state, const std::vector<int32_t> &ids) {
   return session.context->extend(state, batch, HYB_LOGITS_LAST, &logits);
 }
 
-Status Bench::measureTraining() {
+Status Bench::measureTraining(int64_t sequences, int64_t length) {
   hyb_trainer_options options;
   hyb_trainer_options_init(&options, sizeof(options));
   HYB_ASSIGN(std::unique_ptr<Trainer> trainer,
              Trainer::create(*session.context, options));
-  int64_t tokens = arguments.batch * arguments.length;
+  int64_t tokens = sequences * length;
   std::vector<int32_t> ids =
       someIds(tokens + 1, session.model->meta().vocabulary);
-  std::vector<hyb_segment> segments(static_cast<size_t>(arguments.batch),
-                                    hyb_segment{arguments.length, 0});
+  std::vector<hyb_segment> segments(static_cast<size_t>(sequences),
+                                    hyb_segment{length, 0});
   hyb_batch batch = {};
   batch.ids = ids.data();
   batch.labels = ids.data() + 1;
   batch.tokens = tokens;
   batch.segments = segments.data();
-  batch.segment_count = arguments.batch;
-  return measure("training step, " + std::to_string(arguments.batch) + " x " +
-                     std::to_string(arguments.length),
+  batch.segment_count = sequences;
+  return measure("training step, " + std::to_string(sequences) + " x " +
+                     std::to_string(length),
                  tokens, arguments.repeats, [&]() -> Status {
                    HYB_TRY(trainer->accumulate(batch, nullptr, nullptr));
                    return trainer->update(1e-4f, nullptr);
                  });
 }
 
-Status Bench::measurePrefill() {
-  HYB_ASSIGN(std::unique_ptr<State> state, stateFor(1, arguments.prefill));
-  std::vector<int32_t> ids =
-      someIds(arguments.prefill, session.model->meta().vocabulary);
-  return measure("prefill of " + std::to_string(arguments.prefill),
-                 arguments.prefill, arguments.repeats, [&]() -> Status {
+Status Bench::measurePrefill(int64_t length) {
+  HYB_ASSIGN(std::unique_ptr<State> state, stateFor(1, length));
+  std::vector<int32_t> ids = someIds(length, session.model->meta().vocabulary);
+  return measure("prefill of " + std::to_string(length), length,
+                 arguments.repeats, [&]() -> Status {
                    HYB_TRY(state->reset(0));
                    return extend(*state, ids);
                  });
@@ -189,7 +199,7 @@ Status Bench::measureDecode() {
     std::string name = "decode step at " + std::to_string(length);
     if (arguments.sequences > 1)
       name += ", " + std::to_string(arguments.sequences) + " sequences";
-    rows.push_back({std::move(name), arguments.sequences, {}, {}});
+    rows.push_back({std::move(name), arguments.sequences, {}, {}, 0});
   }
   std::vector<int32_t> next = someIds(arguments.sequences, vocabulary);
   for (int64_t done = 0; done < steps; done += turn)
@@ -201,23 +211,21 @@ Status Bench::measureDecode() {
 }
 
 void Bench::print() const {
-  struct rusage usage;
-  ::getrusage(RUSAGE_SELF, &usage);
   if (arguments.json) {
     nlohmann::ordered_json result;
     result["model"] = session.model->meta().name;
     result["cpu_level"] = session.model->codeName();
     result["device"] = session.model->device().description();
     result["threads"] = session.runtime->threads().size();
-    result["peak_kilobytes"] = usage.ru_maxrss;
+    result["peak_kilobytes"] = peakKilobytes();
     result["device_peak_bytes"] = session.model->device().peakBytes();
     result["context_bytes"] = session.context->memoryBytes();
     for (const Measurement &row : results)
-      result["results"].push_back(
-          {{"name", row.name},
-           {"milliseconds", 1e3 * row.median()},
-           {"fastest", 1e3 * row.fastest()},
-           {"tokens_per_second", row.tokensPerSecond()}});
+      result["results"].push_back({{"name", row.name},
+                                   {"milliseconds", 1e3 * row.median()},
+                                   {"fastest", 1e3 * row.fastest()},
+                                   {"tokens_per_second", row.tokensPerSecond()},
+                                   {"peak_bytes", row.peakBytes}});
     std::printf("%s\n", result.dump().c_str());
     return;
   }
@@ -230,7 +238,7 @@ void Bench::print() const {
                 1e3 * row.fastest());
   std::printf("working memory %.1f MB, peak of the process %.1f MB\n",
               static_cast<double>(session.context->memoryBytes()) / 1e6,
-              static_cast<double>(usage.ru_maxrss) / 1e3);
+              static_cast<double>(peakKilobytes()) / 1e3);
   if (int64_t peak = session.model->device().peakBytes())
     std::printf("peak of the device %.1f MB\n",
                 static_cast<double>(peak) / 1e6);
@@ -275,11 +283,16 @@ void Bench::printProfile(const Measurement &measurement) const {
 Status Bench::run() {
   if (arguments.session.weights.empty())
     HYB_TRY(session.model->initialise(0));
-  if (arguments.train)
-    HYB_TRY(measureTraining());
-  if (arguments.prefill > 0)
-    HYB_TRY(measurePrefill());
+  // What needs least memory first: the peak of a row is that of the program.
+  for (int64_t length : arguments.prefill)
+    if (length > 0)
+      HYB_TRY(measurePrefill(length));
   HYB_TRY(measureDecode());
+  if (arguments.train)
+    for (size_t i = 0; i < arguments.length.size(); ++i)
+      HYB_TRY(
+          measureTraining(arguments.batch[arguments.batch.size() > 1 ? i : 0],
+                          arguments.length[i]));
   print();
   for (const Measurement &measurement : results)
     printProfile(measurement);
@@ -305,9 +318,11 @@ void addBench(CLI::App &app, Action &action) {
   };
   command->add_flag("--train", arguments->train, "also a training step")
       ->group("What to measure");
-  add("--batch", arguments->batch, "sequences of a training step")
+  add("--batch", arguments->batch,
+      "sequences of a training step, for all lengths or one each")
       ->check(wholeNumber(1));
-  add("--length", arguments->length, "tokens of each")->check(wholeNumber(1));
+  add("--length", arguments->length, "tokens of each sequence")
+      ->check(wholeNumber(1));
   add("--prefill", arguments->prefill, "tokens; 0: none")
       ->check(wholeNumber(0));
   add("--decode", arguments->decode, "lengths at which to decode; 0: none")
@@ -323,6 +338,12 @@ void addBench(CLI::App &app, Action &action) {
   command->add_flag("--json", arguments->json, "one JSON object")
       ->group("Output");
   command->callback([&action, arguments] {
+    if (arguments->batch.size() != 1 &&
+        arguments->batch.size() != arguments->length.size())
+      throw CLI::ValidationError(
+          "--batch", std::to_string(arguments->batch.size()) + " numbers for " +
+                         std::to_string(arguments->length.size()) +
+                         " of --length; give one, or one for each");
     action = [arguments]() -> Status {
       HYB_ASSIGN(Session session, Session::open(arguments->session));
       return Bench(*arguments, std::move(session)).run();
