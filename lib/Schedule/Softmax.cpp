@@ -87,8 +87,53 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionOp op) {
   return success();
 }
 
+/// The adjoint on warpgroups: what both programs need of every row, then the
+/// gradients of keys and values, and those of queries.
+static void gradByWarpgroups(Scheduler &scheduler, AttentionGradOp op,
+                             const tile::SoftmaxShape &shape) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  auto launch = [&](StringRef variant, auto build, ValueRange inputs,
+                    TypeRange results) {
+    tile::ProgramOp program =
+        scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
+          return build(programs, loc, shape);
+        });
+    return scheduler.dispatch(builder, loc, program, inputs, results);
+  };
+  Type term = RankedTensorType::get({shape.heads, ShapedType::kDynamic},
+                                    builder.getF32Type());
+  DispatchOp terms =
+      launch("row_terms", tile::buildSoftmaxRowTerms,
+             {op.getO(), op.getLogSumExp(), op.getDout()}, {term, term});
+  Value inputs[] = {op.getQ(),       op.getK(),           op.getV(),
+                    op.getDout(),    terms->getResult(0), terms->getResult(1),
+                    op.getSegments()};
+  TypeRange types = op->getResultTypes();
+  DispatchOp keys =
+      launch("backward_keys", tile::buildSoftmaxBackwardKeysWarpgroups, inputs,
+             types.drop_front());
+  DispatchOp queries =
+      launch("backward_queries", tile::buildSoftmaxBackwardQueriesWarpgroups,
+             inputs, types.take_front());
+  op->replaceAllUsesWith(ValueRange{queries->getResult(0), keys->getResult(0),
+                                    keys->getResult(1)});
+}
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   tile::SoftmaxShape shape = shapeOf(op, scheduler.target);
+  WarpgroupChoice warpgroups = chooseWarpgroups(
+      scheduler, {op.getQ(), op.getK(), op.getV(), op.getDout()}, shape);
+  if (warpgroups.isTaken) {
+    scheduler.chose(op, "HYB-S105",
+                    "tiles of 128 keys and 64 queries, and of 128 queries and "
+                    "128 keys, for warpgroups",
+                    "dq and dk, dv are sums of their own, each in one order "
+                    "without turns, over all processors");
+    gradByWarpgroups(scheduler, op, shape);
+    op.erase();
+    return success();
+  }
   const int64_t dim = std::max(shape.dim, shape.valueDim);
   shape.queryTile = scheduler.target.backwardQueries;
   shape.keyTile = scheduler.target.backwardKeyTile(dim);
@@ -119,7 +164,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   } else {
     scheduler.chose(op, "HYB-S105", tilesOf(shape) + ", scores computed twice",
                     "dq and dk, dv are sums of their own, each in one order "
-                    "without turns, over all processors");
+                    "without turns, over all processors" +
+                        Twine(warpgroups.why));
     DispatchOp keys = launch("backward_keys", tile::buildSoftmaxBackwardKeys,
                              types.drop_front());
     DispatchOp queries =

@@ -36,6 +36,38 @@ func.func @loss(%q: !q, %k: !k, %v: !k, %segments: !hybrid.segments) -> !q
 
 // -----
 
+// The adjoint: terms of the rows as [head, token], then two programs without
+// turns. Of queries and gradients of outputs each copy has two products.
+
+// CHECK-LABEL: func.func @gradient
+// CHECK:         %[[T:.*]]:2 = hybrid.dispatch @softmax_row_terms_{{[0-9a-f]+}}({{.*}}) : {{.*}} -> (tensor<2x?xf32>, tensor<2x?xf32>)
+// CHECK:         %[[KV:.*]]:2 = hybrid.dispatch @[[KEYS:softmax_backward_keys_warpgroups_[0-9a-f]+]]({{.*}}, %[[T]]#0, %[[T]]#1,
+// CHECK:         %[[DQ:.*]] = hybrid.dispatch @[[QUERIES:softmax_backward_queries_warpgroups_[0-9a-f]+]]({{.*}}, %[[T]]#0, %[[T]]#1,
+// CHECK:         return %[[DQ]], %[[KV]]#0, %[[KV]]#1
+// CHECK:       tile.program @[[KEYS]](
+// CHECK:         %[[Q:.*]] = tile.load %arg0{{.*}} {tile.name = "load_q"} : {{.*}} -> tensor<64x128xf16>
+// CHECK:         %[[DO:.*]] = tile.load %arg3{{.*}} {tile.name = "load_do"}
+// CHECK:         tile.dot %{{.*}}, %[[Q]], %{{.*}} {tile.name = "scores", transpose_b}
+// CHECK:         tile.dot %{{.*}}, %[[DO]], %{{.*}} {tile.name = "dp", transpose_b}
+// CHECK:         tile.load %arg4{{.*}} dims [0, 1] limit({{.*}}) {tile.name = "load_shift"} : !tile.view<2x?xf32> -> tensor<1x64xf32>
+// CHECK:         tile.dot %{{.*}}, %[[DO]], %{{.*}} {tile.name = "dv"} : tensor<128x64xf16>, tensor<64x128xf16> -> tensor<128x128xf32>
+// CHECK:         tile.dot %{{.*}}, %[[Q]], %{{.*}} {tile.name = "dk"}
+// CHECK:       tile.schedule @[[KEYS]] target("sm_90a")
+// CHECK:       tile.program @[[QUERIES]](
+// CHECK:         tile.dot {{.*}} {tile.name = "dq"} : tensor<128x128xf16>, tensor<128x128xf16> -> tensor<128x128xf32>
+// CHECK:       tile.schedule @[[QUERIES]] target("sm_90a")
+!rows = tensor<?x2x128xf16>
+func.func @gradient(%q: !rows, %k: !rows, %v: !rows, %o: !rows, %l: tensor<?x2xf32>,
+                    %do: !rows, %segments: !hybrid.segments) -> (!rows, !rows, !rows)
+    attributes {hybrid.entry = "gradient"} {
+  %dq, %dk, %dv = hybrid.attention_grad %q, %k, %v, %o, %l, %do, %segments
+      scale 0.088388347 windows [0, 0] sinks [0, 0]
+      : (!rows, !rows, !rows, !rows, tensor<?x2xf32>, !rows, !hybrid.segments) -> (!rows, !rows, !rows)
+  return %dq, %dk, %dv : !rows, !rows, !rows
+}
+
+// -----
+
 // Heads of 96 have no program for warpgroups.
 
 // CHECK-LABEL: func.func @heads_of_96
