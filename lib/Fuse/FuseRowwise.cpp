@@ -126,12 +126,25 @@ void RowwiseFusion::placeCasts() {
 // Levels and groups
 //===----------------------------------------------------------------------===//
 
+static bool isComputedAgain(Operation *op) {
+  return op->hasAttr("hybrid.recompute");
+}
+
+/// Whether what is computed again starts from narrow tensors, so that it costs
+/// no memory to wait for its users.
+static bool isNarrow(Block &block) {
+  return llvm::any_of(block.getOps<CastOp>(), widens);
+}
+
 void RowwiseFusion::computeLevels() {
   int64_t reached = 0;
+  const bool waits = isNarrow(block);
   for (Operation &op : block) {
-    // What is computed again stays where it is: joined with the first
-    // computation, from the same rows, it would be kept instead.
-    int64_t level = op.hasAttr("hybrid.recompute") ? reached : 0;
+    // What is computed again stays behind what came before it: joined with the
+    // first computation, from the same rows, it would be kept instead. Where it
+    // waits for its users (see below), that is done.
+    bool staysBehind = isComputedAgain(&op) && !(waits && isMember(&op));
+    int64_t level = staysBehind ? reached : 0;
     for (Value operand : op.getOperands())
       if (Operation *producer = operand.getDefiningOp())
         level = std::max(level, levels.lookup(producer));
@@ -152,20 +165,31 @@ static int64_t rowSize(Type type) {
 }
 
 /// Whether a region that has to load the result may as well load what the
-/// operation reads: one row of at most the result's size, or none.
+/// operation reads: rows of at most the result's size, or none. For sums of
+/// narrow rows it is twice that: the wide result is then neither stored nor
+/// loaded.
 static bool isFreeToJoin(Operation *op) {
-  int64_t read = 0;
-  for (Value operand : op->getOperands())
-    if (hasRows(operand.getType()) && !operand.getDefiningOp<FillOp>())
-      read += rowSize(operand.getType());
-  return read <= rowSize(op->getResult(0).getType());
+  int64_t read = 0, most = rowSize(op->getResult(0).getType());
+  for (Value operand : op->getOperands()) {
+    if (!hasRows(operand.getType()) || operand.getDefiningOp<FillOp>())
+      continue;
+    auto cast = operand.getDefiningOp<CastOp>();
+    bool isWidened = cast && isMember(cast) && widens(cast);
+    read += rowSize(isWidened ? cast.getX().getType() : operand.getType());
+    if (isWidened)
+      most = 2 * rowSize(op->getResult(0).getType());
+  }
+  return read <= most;
 }
 
 /// Operations that are free to join wait for the first of their users, if that
-/// can be joined.
+/// can be joined; what is computed again from narrow tensors waits in any case,
+/// as far from the first computation as it can be.
 void RowwiseFusion::delay() {
+  const bool waits = isNarrow(block);
   for (Operation &op : llvm::reverse(block)) {
-    if (!isMember(&op) || op.use_empty() || !isFreeToJoin(&op))
+    bool isAgain = waits && isComputedAgain(&op);
+    if (!isMember(&op) || op.use_empty() || !(isAgain || isFreeToJoin(&op)))
       continue;
     int64_t needed = std::numeric_limits<int64_t>::max(), joined = needed;
     for (Operation *user : op.getUsers()) {
@@ -173,8 +197,8 @@ void RowwiseFusion::delay() {
       if (isMember(user))
         joined = std::min(joined, levels[user]);
     }
-    if (joined == needed)
-      levels[&op] = joined;
+    if (isAgain || joined == needed)
+      levels[&op] = needed;
   }
 }
 

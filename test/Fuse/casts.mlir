@@ -48,3 +48,47 @@ func.func @loss_head_read_twice(%l: !wide, %labels: tensor<?xi32>, %weights: ten
   %h = hybrid.cast %d : !wide to !half
   return %h, %d : !half, !wide
 }
+
+// What a product gives waits to be added to what the next one gives: two narrow
+// rows are loaded later in place of a wide one that is stored and loaded.
+// CHECK-LABEL: @sum_of_products
+// CHECK-NOT:     hybrid.rowwise
+// CHECK:         hybrid.product
+// CHECK:         %[[Q:.+]] = hybrid.product
+// CHECK:         hybrid.product %[[Q]]
+// CHECK-NEXT:    hybrid.rowwise
+// CHECK-SAME:      bf16>, %{{.+}}bf16>, %{{.+}}bf16>) -> tensor<?x8xbf16>
+// CHECK-NOT:     hybrid.rowwise
+func.func @sum_of_products(%x: !half, %w: tensor<8x8xbf16>) -> !half attributes {hybrid.entry = "e"} {
+  %p = hybrid.product %x, %w transpose_b : (!half, tensor<8x8xbf16>) -> !half
+  %q = hybrid.product %p, %w transpose_b : (!half, tensor<8x8xbf16>) -> !half
+  %a = hybrid.cast %p : !half to !wide
+  %b = hybrid.cast %q : !half to !wide
+  %s = hybrid.add %a, %b : !wide, !wide
+  %r = hybrid.product %q, %w transpose_b : (!half, tensor<8x8xbf16>) -> !half
+  %c = hybrid.cast %r : !half to !wide
+  %t = hybrid.add %s, %c : !wide, !wide
+  %h = hybrid.cast %t : !wide to !half
+  return %h : !half
+}
+
+// What is computed again joins the adjoint that reads it, not what comes after.
+// CHECK-LABEL: @computed_again
+// CHECK:         hybrid.rowwise
+// CHECK:           hybrid.silu
+// CHECK-NOT:       hybrid.yield
+// CHECK:           hybrid.normalize_grad
+// CHECK-NOT:       hybrid.yield
+// CHECK:           hybrid.silu_grad
+// CHECK-NOT:     hybrid.rowwise
+func.func @computed_again(%x: !half, %dy: !half, %w: tensor<8x8xbf16>) -> (!half, !half) attributes {hybrid.entry = "e"} {
+  %p = hybrid.product %dy, %w transpose_b : (!half, tensor<8x8xbf16>) -> !half
+  %q = hybrid.product %p, %w transpose_b : (!half, tensor<8x8xbf16>) -> !half
+  %a = hybrid.cast %x {hybrid.recompute} : !half to !wide
+  %s = hybrid.silu %a {hybrid.recompute} : !wide
+  %b = hybrid.cast %p : !half to !wide
+  %d = hybrid.normalize_grad l2 %s, %b epsilon 1.0e-06 : !wide
+  %e = hybrid.silu_grad %a, %d : !wide
+  %h = hybrid.cast %e : !wide to !half
+  return %h, %q : !half, !half
+}
