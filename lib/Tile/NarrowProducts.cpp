@@ -59,8 +59,13 @@ static Type computeType(tile::ProgramOp program) {
 /// Both operands in the type in which one of them was loaded, or else in
 /// `program`, which may be null. Rounds what is not in that type.
 static bool narrowOperands(tile::DotOp dot, Type program) {
-  Value a = narrowSource(dot.getA()), b = narrowSource(dot.getB());
-  if (!a && !b && !program)
+  auto narrowOf = [](Value operand) {
+    return getElementTypeOrSelf(operand).isF32() ? narrowSource(operand)
+                                                 : operand;
+  };
+  Value a = narrowOf(dot.getA()), b = narrowOf(dot.getB());
+  bool isDone = a == dot.getA() && b == dot.getB();
+  if (isDone || (!a && !b && !program))
     return false;
   // Two types meet in f32.
   if (a && b && getElementTypeOrSelf(a) != getElementTypeOrSelf(b))

@@ -60,3 +60,16 @@ tile.program @wide(%a: !wide, %c: !wide) grid #once order [parallel] {
   tile.store %s, %c[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !wide
   tile.return
 }
+
+// What is in 16 bits already stays as it is.
+// CHECK-LABEL: tile.program @narrow
+// CHECK:         %[[N:.+]] = tile.load
+// CHECK:         tile.dot %[[N]], %[[N]], %{{.+}} {transpose_b} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
+tile.program @narrow(%a: !half, %c: !wide) grid #once order [parallel] {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %x = tile.load %a[%c0, %c0] dims [0, 1] : !half -> tensor<16x64xbf16>
+  %s = tile.dot %x, %x, %zero {transpose_b} : tensor<16x64xbf16>, tensor<16x64xbf16> -> tensor<16x16xf32>
+  tile.store %s, %c[%c0, %c0] dims [0, 1] : tensor<16x16xf32>, !wide
+  tile.return
+}
