@@ -34,7 +34,8 @@ def cases_of(path):
         names = re.findall(r"TEST(?:_[FP])?\(\w+,\s*(\w+)\)", text)
         names += re.findall(r'"(\w+)"', text)
     elif path.suffix == ".py":
-        names = re.findall(r"def (test_\w+)", text)
+        # Names of tests, and of rows of a table of functions.
+        names = re.findall(r"def (test_\w+)", text) + re.findall(r'"([A-Z]{3}-\d\d \w+)": \w+', text)
     else:
         names = re.findall(r"(?m)^\s*//(.*)$", text)
     return {f"{family}-{number}" for name in names
@@ -55,7 +56,8 @@ def main():
                 problems.append(f"{case}: no test in {name} is named after it")
     tests = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "test/**.cpp", "test/**.mlir",
-         "runtime/test/**.cpp", "python/test/**.py"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+         "runtime/test/**.cpp", "python/test/**.py",
+         "test/gpu/*.py"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for name in tests.split():
         if (ROOT / name).is_file():
             problems += [f"{case}: {name} has a test of it, but the table has no row"

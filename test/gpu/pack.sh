@@ -9,7 +9,7 @@
 # BUILD is a built tree, CHIP the GPU's (sm_90a when not given), or cpu to try the
 # folder out without one. What is there already is kept, so that a packing which
 # was interrupted goes on; what an older compiler made is made again.
-# HYBRID_GPU_STACKS and HYBRID_GPU_LENGTHS choose how many random stacks there are
+# The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. HYBRID_GPU_STACKS and HYBRID_GPU_LENGTHS choose how many random stacks there are
 # (100, and a tenth of that in bf16) and how long sequences are.
 set -euo pipefail
 build=${1:?built tree} folder=${2:?folder to fill} chip=${3:-sm_90a}
@@ -25,7 +25,7 @@ cp "$build"/bin/{hybrid-run,check-artefact} "$build/test/unit/bin/RuntimeCoreTes
 cp "$build"/lib/libhybrid_runtime.so.0 "$folder/lib/"
 strip "$folder"/{hybrid-run,check-artefact,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
 cp "$build"/runtime/test/fixture/{*.so,*.ptx} "$folder/fixture/"
-cp "$source"/test/gpu/{run.sh,losses.sh,compare.py,sanitize.py,known-reports.txt} \
+cp "$source"/test/gpu/{run.sh,losses.sh,compare.py,sizes.py,packed-hybridc.py,sanitize.py,known-reports.txt} \
   "$source/docs/rationale/architecture.md" "$folder/"
 rm -rf "$folder/python"
 mkdir "$folder/python"
@@ -60,6 +60,19 @@ for spec in "$source"/examples/specs/demo.mlir "$source"/test/artefacts/heads.ml
     compile "$made" "$folder/artefacts/$(basename "$made" .mlir).hbx"
   done
 done
+
+# What the cases of sizes compile, which running them in small tells.
+python=${HYBRID_TEST_PYTHON:-python3}
+mkdir -p "$folder/sizes"
+compile "$source/test/gpu/sizes/decode.mlir" "$folder/sizes/decode.hbx" --cpu-levels=x86-64
+if "$python" -c 'import torch' 2>/dev/null; then
+  [ "$folder/functions" -nt "$build/bin/hybridc" ] || rm -rf "$folder/functions"
+  PYTHONPATH=$folder/python HYBRID_RUNTIME=$folder/lib/libhybrid_runtime.so.0 \
+    HYBRID_PACK_WITH=$build/bin/hybridc HYBRID_PACK_TARGET=$target \
+    PYTHONDONTWRITEBYTECODE=1 "$python" "$folder/sizes.py" --device=cpu --small
+else
+  echo "$python has no torch, so cases of sizes are left out; set HYBRID_TEST_PYTHON" >&2
+fi
 
 # The kernels of sm_90a's own, for run.sh to check and time beside PyTorch.
 if [ "$chip" = sm_90a ]; then

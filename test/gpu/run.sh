@@ -111,8 +111,15 @@ compare() {
     "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" processor stacks
 }
 
+# Sizes past 2^31 and the like. Left out where nothing was packed for it.
+sizes() {
+  [ ! -d functions ] || check 'sizes and extreme numbers' "$python" sizes.py \
+    "--device=$device" "--seconds=$(left)" "$@"
+}
+
 if [ "$device" = cpu ]; then
   compare
+  sizes --small
   for artefact in artefacts/*.hbx; do
     check "$(basename "$artefact" .hbx), 65 tokens" ./check-artefact "$artefact" 65 cpu
   done
@@ -159,6 +166,8 @@ for artefact in artefacts/*.hbx; do
   [ -n "$quick" ] ||
     check "$name, 200 repeats of a step" ./check-artefact "$artefact" 40 "$device" --repeats=200
 done
+wait
+sizes # alone, because of its memory
 wait
 
 # Kernels of sm_90a's own against f64, and their times beside cuBLASLt and cuDNN.

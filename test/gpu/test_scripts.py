@@ -1,6 +1,7 @@
 """The programs of this folder that judge what a GPU did, tested without one."""
 
 import math
+import os
 import pathlib
 import stat
 import subprocess
@@ -151,6 +152,33 @@ class Compare(unittest.TestCase):
         def base(name):
             return self.compare.base_of(pathlib.Path("mixers") / name).name
         self.assertEqual([base("gdn.hbx"), base("gdn-bf16.hbx"), base("a-b.hbx")], ["gdn", "gdn", "a-b"])
+
+
+class Packed(unittest.TestCase):
+    """What gives out compiled functions where there is no compiler."""
+
+    def run_on(self, folder, text, **environment):
+        program = folder / "packed-hybridc.py"
+        program.write_text((FOLDER / program.name).read_text())
+        done = subprocess.run([sys.executable, program, "-", "-o", folder / "out", "--target=cpu"], input=text,
+                              text=True, capture_output=True, env={**os.environ, **environment})
+        return done.returncode, done.stderr
+
+    def test_only_what_was_packed(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            compiler = folder / "hybridc"
+            compiler.write_text("#!/bin/sh\ncat >\"$3\"; echo \"$4\" >>\"$3\"\n")
+            compiler.chmod(0o755)
+            code, text = self.run_on(folder, "one\n")
+            self.assertEqual(code, 1)
+            self.assertIn("no such function was packed", text)
+            packing = {"HYBRID_PACK_WITH": str(compiler), "HYBRID_PACK_TARGET": "cpu,cuda:sm_90a"}
+            self.assertEqual(self.run_on(folder, "one\n", **packing)[0], 0)
+            (folder / "out").unlink()
+            self.assertEqual(self.run_on(folder, "one\n")[0], 0)
+            self.assertEqual((folder / "out").read_text(), "one\n--target=cpu,cuda:sm_90a\n")
+            self.assertEqual(self.run_on(folder, "two\n")[0], 1)
 
 
 class Run(unittest.TestCase):
