@@ -68,6 +68,7 @@ public:
                  << ", \"registers\": " << used.registers
                  << ", \"spills\": " << used.spillStores + used.spillLoads
                  << ", \"maps\": " << mapsOf(kernel)
+                 << ", \"persistent\": " << int(kernel.persistent)
                  << ", \"notices\": " << used.notices.size()
                  << ", \"compile_s\": " << llvm::format("%.2f", compiling)
                  << ", \"ptxas_s\": " << llvm::format("%.2f", assembling)

@@ -87,6 +87,9 @@ class Kernel:
         tasks = 1
         for size, is_parallel in zip(grid, parallel):
             tasks *= size if is_parallel else 1
+        if self.row.get("persistent"):
+            processors = torch.cuda.get_device_properties(0)
+            tasks = min(tasks, processors.multi_processor_count)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         alive = arguments, maps
 

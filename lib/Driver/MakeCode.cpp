@@ -167,6 +167,7 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
     kernel.scratch = code.sharedBytes;
     kernel.threads = code.threads;
     kernel.overlaps = code.overlaps;
+    kernel.persistent = code.persistent;
     for (const nvptx::TensorMap &map : code.maps)
       kernel.maps.push_back({map.view, map.type, map.box});
   }

@@ -142,6 +142,8 @@ static json::Value kernelToJSON(const PlanKernel &kernel) {
     object["threads"] = kernel.threads;
     if (kernel.overlaps)
       object["overlaps"] = true;
+    if (kernel.persistent)
+      object["persistent"] = true;
   }
   if (!kernel.maps.empty()) {
     json::Array maps;

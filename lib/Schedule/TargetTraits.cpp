@@ -37,6 +37,7 @@ static constexpr TargetTraits kCPU = {
     /*warpgroupColumns=*/0,
     /*warpgroupDepth=*/0,
     /*copyBytes=*/0,
+    /*persistentProducts=*/false,
     /*singleRows=*/8,
     /*stepTokens=*/4,
     /*overlaps=*/false,
@@ -98,6 +99,7 @@ static constexpr TargetTraits kCUDA = {
     /*warpgroupColumns=*/0,
     /*warpgroupDepth=*/0,
     /*copyBytes=*/0,
+    /*persistentProducts=*/false,
     /*singleRows=*/0,
     /*stepTokens=*/4,
     /*overlaps=*/true,
@@ -164,6 +166,8 @@ static constexpr TargetTraits withWarpgroupProducts(llvm::StringLiteral name) {
   traits.warpgroupColumns = 256;
   traits.warpgroupDepth = 64;
   traits.copyBytes = 192 << 10;
+  // Until a card has timed it beside a block per tile.
+  traits.persistentProducts = false;
   return traits;
 }
 

@@ -114,5 +114,8 @@ void hybrid::recordProduct(tile::ProgramOp program,
     record.traverse({0, 2, 1}, kGroup);
   else
     record.traverse({1, 0}, kGroup);
+  // A single tile of depth is no loop.
+  if (target.persistentProducts && shape.depth != shape.depthTile)
+    record.persist();
   record.write();
 }

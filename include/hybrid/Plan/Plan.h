@@ -120,6 +120,9 @@ struct PlanKernel {
   uint64_t threads = 0;
   /// On a GPU: whether it may begin before the launch in front of it has ended.
   bool overlaps = false;
+  /// On a GPU: whether its blocks take several tasks, so that no more have to
+  /// be started than run at once.
+  bool persistent = false;
   std::vector<PlanTensorMap> maps;
   llvm::SmallVector<mlir::AffineExpr, 4> grid;
   llvm::SmallVector<bool, 4> parallel;

@@ -166,8 +166,8 @@ static llvm::Error compileProgram(ProgramContext &context, StringRef bytecode,
       };
       code.kernels.push_back({kernel.getSymName().str(),
                               number(kSharedBytesAttr), number(kThreadsAttr),
-                              readMaps(kernel),
-                              kernel->hasAttr(kOverlapsAttr)});
+                              readMaps(kernel), kernel->hasAttr(kOverlapsAttr),
+                              kernel->hasAttr(kPersistentAttr)});
     });
     return generate(module, chip, **machine, code);
   });

@@ -17,6 +17,8 @@ inline constexpr llvm::StringLiteral kSharedBytesAttr = "hybrid.shared_bytes",
                                      kThreadsAttr = "hybrid.threads";
 /// A unit attribute on each that waits for the kernel in front of it by itself.
 inline constexpr llvm::StringLiteral kOverlapsAttr = "hybrid.overlaps";
+/// On each whose blocks take several points of the grid.
+inline constexpr llvm::StringLiteral kPersistentAttr = "hybrid.persistent";
 /// On each function made from a hopper kernel: an array with the argument
 /// number
 /// (`view`), the element `type` and the `box` of each tensor map.

@@ -63,6 +63,11 @@ WarpgroupRecord &WarpgroupRecord::traverse(ArrayRef<int64_t> dims,
   return *this;
 }
 
+WarpgroupRecord &WarpgroupRecord::persist() {
+  traversal.set("hopper.persistent", builder.getUnitAttr());
+  return *this;
+}
+
 WarpgroupRecord &WarpgroupRecord::descend(ArrayRef<int64_t> dims) {
   traversal.set("hopper.descending", builder.getDenseI64ArrayAttr(dims));
   return *this;

@@ -73,6 +73,9 @@ struct PlanKernel {
   /// On an accelerator: whether it may begin before the launch in front of it
   /// has ended.
   bool overlaps = false;
+  /// On an accelerator: whether its blocks take several tasks, so that no more
+  /// have to be started than run at once.
+  bool persistent = false;
   /// Its parameters after the views and the grid.
   std::vector<PlanTensorMap> maps;
   std::vector<Expression> grid;

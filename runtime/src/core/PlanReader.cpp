@@ -118,6 +118,7 @@ Result<PlanKernel> readKernel(const Json &value, const std::string &where) {
     HYB_ASSIGN(kernel.threads, jsonInteger(value, "threads", where));
     HYB_ASSIGN(kernel.sharedBytes, jsonInteger(value, "shared", where));
     HYB_TRY(readFlag(value, "overlaps", where, kernel.overlaps));
+    HYB_TRY(readFlag(value, "persistent", where, kernel.persistent));
   } else {
     HYB_ASSIGN(kernel.scratchBytes, jsonInteger(value, "scratch", where));
   }

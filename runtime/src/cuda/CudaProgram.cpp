@@ -228,6 +228,9 @@ Result<CudaKernel> CudaProgram::loadKernel(const PlanKernel &kernel) const {
   result.threads = static_cast<unsigned>(kernel.threads);
   result.maps = kernel.maps;
   result.overlaps = kernel.overlaps;
+  // One per processor: they have all of its shared memory.
+  if (kernel.persistent)
+    result.mostBlocks = context->attribute(kProcessors);
   return result;
 }
 

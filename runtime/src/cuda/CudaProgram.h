@@ -24,6 +24,9 @@ struct CudaKernel {
   int registers = 0, maxThreads = 0;
   /// Waits for the kernel in front of it by itself.
   bool overlaps = false;
+  /// Blocks that are started at most, each of which takes several tasks; 0: one
+  /// per task.
+  int64_t mostBlocks = 0;
   std::vector<PlanTensorMap> maps;
 };
 

@@ -97,6 +97,14 @@ CudaQueue::~CudaQueue() {
     context->driver().streamDestroy(stream);
 }
 
+/// Blocks to start; fewer than tasks where a block takes several.
+static unsigned blocksOf(const Launch &launch, const CudaKernel &kernel) {
+  int64_t blocks = launch.tasks;
+  if (kernel.mostBlocks > 0)
+    blocks = std::min(blocks, kernel.mostBlocks);
+  return static_cast<unsigned>(blocks);
+}
+
 std::string CudaQueue::describe(const PlanInstance &instance,
                                 size_t index) const {
   const Launch &launch = instance.launches()[index];
@@ -216,10 +224,9 @@ Status CudaQueue::launchOne(const PlanInstance &instance, PreparedList &list,
                             size_t index) {
   const Launch &launch = instance.launches()[index];
   const CudaKernel &kernel = kernelOf(launch);
-  int code = context->driver().launch(kernel.function,
-                                      static_cast<unsigned>(launch.tasks), 1, 1,
-                                      kernel.threads, 1, 1, kernel.sharedBytes,
-                                      stream, list.parameters(index), nullptr);
+  int code = context->driver().launch(
+      kernel.function, blocksOf(launch, kernel), 1, 1, kernel.threads, 1, 1,
+      kernel.sharedBytes, stream, list.parameters(index), nullptr);
   if (code == kSuccess && options.checkEachLaunch)
     code = context->driver().streamWait(stream);
   if (code == kSuccess)
@@ -279,7 +286,7 @@ Status CudaQueue::addNode(const PlanInstance &instance, PreparedList &list,
   const CudaKernel &kernel = kernelOf(launch);
   KernelNode wanted = {};
   wanted.function = kernel.function;
-  wanted.gridX = static_cast<unsigned>(launch.tasks);
+  wanted.gridX = blocksOf(launch, kernel);
   wanted.blockX = kernel.threads;
   wanted.gridY = wanted.gridZ = wanted.blockY = wanted.blockZ = 1;
   wanted.sharedBytes = kernel.sharedBytes;

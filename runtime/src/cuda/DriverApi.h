@@ -38,6 +38,7 @@ enum Code : int {
 
 enum DeviceAttribute : int {
   kMaxThreadsPerBlock = 1,
+  kProcessors = 16,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,
   kMaxSharedPerBlockOptIn = 97

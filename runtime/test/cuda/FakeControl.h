@@ -31,7 +31,7 @@ struct FakeControl {
   int64_t liveBytes = 0, liveAllocations = 0, livePinned = 0, liveStreams = 0,
           liveEvents = 0, liveModules = 0, liveGraphs = 0, liveContexts = 0;
   int64_t allocations = 0, pinned = 0, launches = 0, graphLaunches = 0,
-          contextDepth = 0, tensorMaps = 0;
+          contextDepth = 0, tensorMaps = 0, blocks = 0;
   /// Edges along which kernels begin early; negative: the driver refuses them.
   int64_t earlyEdges = 0;
   /// Misuse that the real driver would not notice or would answer with worse;

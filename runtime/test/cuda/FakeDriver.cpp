@@ -112,6 +112,7 @@ FAKE int cuDeviceGetAttribute(int *value, int attribute, int) {
   *value = attribute == kCapabilityMajor          ? capability / 10
            : attribute == kCapabilityMinor        ? capability % 10
            : attribute == kMaxThreadsPerBlock     ? 1024
+           : attribute == kProcessors             ? 2
            : attribute == kMaxSharedPerBlockOptIn ? 227 << 10
                                                   : 0;
   return kSuccess;

@@ -272,6 +272,7 @@ int FakeGpu::encode(TensorMap *map, unsigned rank, uint64_t address,
 
 int FakeGpu::execute(const FakeLaunch &launch) {
   ++control.launches;
+  control.blocks += launch.tasks;
   if (inject(control.loseDevice, kIllegalAddress))
     lastingError = kIllegalAddress;
   if (lastingError)

@@ -16,10 +16,11 @@ namespace {
 /// The fixture, of whose loss one kernel may begin early.
 class Overlap : public FakeCuda {
 protected:
-  static std::string planWith(const std::string &flag) {
+  static std::string planWith(const std::string &flag,
+                              const std::string &key = "overlaps") {
     std::string row = "\"symbol\": \"squared_loss\", ";
     return replaced(fixturePlan(/*gpu=*/true), row,
-                    row + "\"overlaps\": " + flag + ", ");
+                    row + "\"" + key + "\": " + flag + ", ");
   }
   /// The losses of some calls, the later ones through a graph.
   Status losses(const std::string &plan, std::vector<float> &values) {
@@ -72,4 +73,18 @@ TEST_F(Overlap, BadPlansAreRefused) {
   std::vector<float> values;
   expectRefused(losses(planWith("3"), values), HYB_INVALID_FILE,
                 "'overlaps' is number, expected a truth value");
+}
+
+// The fixture's kernel takes one task per block, whatever the plan says of it,
+// so what is counted is blocks: three tasks, a GPU of two processors, three
+// calls.
+TEST_F(Overlap, APersistentKernelHasABlockPerProcessor) {
+  std::vector<float> values;
+  EXPECT_TRUE(losses(planWith("false", "persistent"), values).ok());
+  int64_t all = gpu->blocks;
+  Status status = losses(planWith("true", "persistent"), values);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(gpu->blocks - all, all - 3);
+  expectRefused(losses(planWith("3", "persistent"), values), HYB_INVALID_FILE,
+                "'persistent' is number, expected a truth value");
 }

@@ -23,9 +23,10 @@ struct TensorMap {
   std::vector<int64_t> box;
 };
 
-/// One `.visible .entry`. A launch has one block per task, `threads` threads a
-/// block, all along x, and `sharedBytes` of dynamic shared memory. After its
-/// structure a kernel takes each tensor map by value: 128 bytes, aligned to 64.
+/// One `.visible .entry`. A launch has one block per task (or fewer, of a
+/// kernel that is persistent), `threads` threads a block, all along x, and
+/// `sharedBytes` of dynamic shared memory. After its structure a kernel takes
+/// each tensor map by value: 128 bytes, aligned to 64.
 struct Kernel {
   std::string symbol;
   int64_t sharedBytes;
@@ -34,6 +35,9 @@ struct Kernel {
   /// Whether it may begin before the kernel in front of it has ended: it waits
   /// for that end by itself.
   bool overlaps = false;
+  /// Whether it may be started with fewer blocks than tasks: each takes
+  /// several.
+  bool persistent = false;
 };
 
 struct CompiledPtx {

@@ -39,6 +39,9 @@ public:
   /// Grid dims from the slowest to the fastest; of the fastest, `group` points
   /// stay together for all points of the one before it.
   WarpgroupRecord &traverse(llvm::ArrayRef<int64_t> dims, int64_t group = 1);
+  /// Blocks take several points, and copy for the next one while they store
+  /// what the last one gave.
+  WarpgroupRecord &persist();
   /// Grid dims that run from the last point to the first.
   WarpgroupRecord &descend(llvm::ArrayRef<int64_t> dims);
 

@@ -62,6 +62,27 @@ static FailureOr<Ring> makeRing(ImplicitLocOpBuilder &b, tile::LoadOp load,
   return ring;
 }
 
+/// The program as one role, of a persistent kernel for a point after another.
+template <typename Role>
+static LogicalResult emitRole(ImplicitLocOpBuilder &b, Role role,
+                              tile::ProgramOp program, const Record &record,
+                              IRMapping mapping) {
+  if (!record.isPersistent())
+    return role.emit(program.getBlock(), mapping);
+  Value first = BlockNumberOp::create(b), end = TasksOp::create(b),
+        step = BlockCountOp::create(b);
+  Value none = arith::ConstantIndexOp::create(b, 0);
+  auto loop = scf::ForOp::create(b, first, end, step, ValueRange{none});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  role.beginTask(loop.getInductionVar(), loop.getRegionIterArg(0));
+  if (failed(role.emit(program.getBlock(), mapping)))
+    return failure();
+  b.setLoc(program.getLoc());
+  scf::YieldOp::create(b, role.endTask());
+  return success();
+}
+
 static LogicalResult apply(tile::ProgramOp program, const Record &record) {
   OpBuilder builder(program);
   ImplicitLocOpBuilder b(program.getLoc(), builder);
@@ -87,11 +108,10 @@ static LogicalResult apply(tile::ProgramOp program, const Record &record) {
                                ArrayRef{true, false}, /*bodiesCount=*/2);
   for (Region &body : roles.getBodies()) {
     b.setInsertionPointToStart(&body.emplaceBlock());
-    IRMapping own = mapping;
     LogicalResult emitted =
         body.getRegionNumber() == 0
-            ? Loader(b, record, rings).emit(program.getBlock(), own)
-            : Worker(b, record, rings).emit(program.getBlock(), own);
+            ? emitRole(b, Loader(b, record, rings), program, record, mapping)
+            : emitRole(b, Worker(b, record, rings), program, record, mapping);
     if (failed(emitted))
       return failure();
     b.setLoc(program.getLoc());

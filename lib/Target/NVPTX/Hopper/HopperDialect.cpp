@@ -35,18 +35,27 @@ void HopperDialect::initialize() {
 LogicalResult HopperDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
   StringRef name = attr.getName();
-  bool isDims = name == kTraversalAttr || name == kDescendingAttr;
-  if (!isDims && name != kGroupAttr)
+  Attribute value = attr.getValue();
+  StringRef kind;
+  bool isKind = false;
+  if (name == kTraversalAttr || name == kDescendingAttr) {
+    kind = "an array of i64";
+    isKind = isa<DenseI64ArrayAttr>(value);
+  } else if (name == kGroupAttr) {
+    kind = "a number";
+    isKind = isa<IntegerAttr>(value);
+  } else if (name == kPersistentAttr) {
+    kind = "a unit attribute";
+    isKind = isa<UnitAttr>(value);
+  } else {
     return op->emitOpError("has an unknown attribute '")
            << name << "'; the hopper dialect gives a tile.schedule '"
-           << kTraversalAttr << "', '" << kDescendingAttr << "' and '"
-           << kGroupAttr << "'";
-  if (!isa<tile::ScheduleOp>(op) ||
-      (isDims ? !isa<DenseI64ArrayAttr>(attr.getValue())
-              : !isa<IntegerAttr>(attr.getValue())))
+           << kTraversalAttr << "', '" << kDescendingAttr << "', '"
+           << kGroupAttr << "' and '" << kPersistentAttr << "'";
+  }
+  if (!isa<tile::ScheduleOp>(op) || !isKind)
     return op->emitOpError("'")
-           << name << "' is " << (isDims ? "an array of i64" : "a number")
-           << " on a tile.schedule, got " << attr.getValue();
+           << name << "' is " << kind << " on a tile.schedule, got " << value;
   return success();
 }
 

@@ -86,6 +86,11 @@ void KernelOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
+bool KernelOp::isPersistent() {
+  return walk([](BlockCountOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 int64_t KernelOp::getNumWarpgroups() {
   int64_t count = 0;
   for (int64_t warpgroups :

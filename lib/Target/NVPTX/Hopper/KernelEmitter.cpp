@@ -29,7 +29,7 @@ FailureOr<func::FuncOp> KernelEmitter::run() {
   placeShared();
   makeFunction();
   readViews();
-  readIds();
+  readGrid();
   initBarriers();
   auto roles = cast<RolesOp>(kernel.getBlock().getTerminator());
   for (Operation &op : kernel.getBlock().without_terminator())
@@ -93,6 +93,8 @@ void KernelEmitter::makeFunction() {
       kThreadsAttr,
       b.getI64IntegerAttr(kernel.getNumWarpgroups() * kWarpgroupThreads));
   function->setAttr(kTensorMapsAttr, b.getArrayAttr(mapAttributes));
+  if (kernel.isPersistent())
+    function->setAttr(kPersistentAttr, b.getUnitAttr());
   b.setInsertionPointToStart(function.addEntryBlock());
   unsigned number = 1;
   for (auto map : kernel.getBlock().getOps<TensorMapOp>())
@@ -148,18 +150,20 @@ Value KernelEmitter::viewAddress(Value view, ValueRange indices) {
   return b.address(from.base, b.mul(offset, b.i64(storedBytes(from.element))));
 }
 
-/// The block's place in the grid; `hopper.kernel` has the rule.
-void KernelEmitter::readIds() {
-  int64_t rank = kernel.getGridRank();
+void KernelEmitter::readGrid() {
   Value grid = b.address(function.getArgument(0),
                          kViewBytes * int64_t(kernel.getViews().size()));
-  Values sizes;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    sizes.push_back(arith::TruncIOp::create(
+  for (int64_t dim = 0; dim < kernel.getGridRank(); ++dim)
+    gridSizes.push_back(arith::TruncIOp::create(
         b, b.getI32Type(),
         LLVM::LoadOp::create(b, b.getI64Type(), b.address(grid, 8 * dim), 8)));
-  Values places(rank);
-  Value task = b.block();
+  ids = placesOf(b.block());
+}
+
+/// The point with the number `task`, i32; `hopper.kernel` has the rule.
+KernelEmitter::Values KernelEmitter::placesOf(Value task) {
+  Values &sizes = gridSizes;
+  Values places(sizes.size());
   SmallVector<int64_t> order(kernel.getTraversal());
   auto rem = [&](Value x, Value y) -> Value {
     return arith::RemUIOp::create(b, x, y);
@@ -188,9 +192,10 @@ void KernelEmitter::readIds() {
   for (int64_t dim : kernel.getDescending())
     places[dim] = arith::SubIOp::create(
         b, arith::SubIOp::create(b, sizes[dim], b.i32(1)), places[dim]);
-  for (Value place : places)
-    ids.push_back(b.toIndex(
-        arith::ExtUIOp::create(b, b.getI64Type(), place).getResult()));
+  for (Value &place : places)
+    place =
+        b.toIndex(arith::ExtUIOp::create(b, b.getI64Type(), place).getResult());
+  return places;
 }
 
 void KernelEmitter::initBarriers() {
@@ -365,7 +370,25 @@ LogicalResult KernelEmitter::emitOp(Operation *op) {
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return emitIf(branch);
   if (auto id = dyn_cast<IdOp>(op)) {
-    mapping.map(id.getResult(), ids[id.getDim()]);
+    Values places = ids;
+    if (id.getTask())
+      places = placesOf(arith::TruncIOp::create(
+          b, b.getI32Type(),
+          b.fromIndex(mapping.lookupOrDefault(id.getTask()))));
+    mapping.map(id.getResult(), places[id.getDim()]);
+    return success();
+  }
+  if (isa<TasksOp, BlockNumberOp, BlockCountOp>(op)) {
+    Value count = b.i32(1);
+    if (isa<BlockNumberOp>(op))
+      count = b.block();
+    else if (isa<BlockCountOp>(op))
+      count = b.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", b.getI32Type());
+    else
+      for (Value size : gridSizes)
+        count = b.mul(count, size);
+    mapping.map(op->getResult(0),
+                b.toIndex(arith::ExtUIOp::create(b, b.getI64Type(), count)));
     return success();
   }
   if (auto number = dyn_cast<WarpgroupOp>(op)) {

@@ -66,7 +66,8 @@ private:
   void makeFunction();
   void readViews();
   mlir::Value viewAddress(mlir::Value view, mlir::ValueRange indices);
-  void readIds();
+  void readGrid();
+  Values placesOf(mlir::Value task);
   void initBarriers();
   mlir::LogicalResult emitRoles(RolesOp roles, unsigned role, int64_t first);
   mlir::LogicalResult emitBlock(mlir::Block &block);
@@ -118,7 +119,8 @@ private:
   nvptx::GpuBuilder b;
   mlir::func::FuncOp function;
   llvm::DenseMap<mlir::Value, View> views;
-  llvm::SmallVector<mlir::Value> ids;
+  llvm::SmallVector<mlir::Value> gridSizes;     // i32
+  llvm::SmallVector<mlir::Value> ids;           // of the block's point
   llvm::DenseMap<mlir::Value, int64_t> offsets; // in shared memory
   llvm::DenseMap<mlir::Value, mlir::Value> maps;
   llvm::DenseMap<mlir::Value, Values> tiles;

@@ -16,8 +16,22 @@ using namespace hybrid::hopper;
 //===----------------------------------------------------------------------===//
 
 Value RoleBuilder::countOf(Value lower, Value step, Value at) {
-  Value passed = b.createOrFold<arith::SubIOp>(at, lower);
-  return b.createOrFold<arith::DivUIOp>(passed, step);
+  Value distance = b.createOrFold<arith::SubIOp>(at, lower);
+  Value count = b.createOrFold<arith::DivUIOp>(distance, step);
+  return passed ? b.createOrFold<arith::AddIOp>(passed, count) : count;
+}
+
+Value RoleBuilder::countIterations(scf::ForOp loop, const IRMapping &mapping) {
+  Value step = mapping.lookup(loop.getStep());
+  Value distance =
+      arith::SubIOp::create(b, mapping.lookup(loop.getUpperBound()),
+                            mapping.lookup(loop.getLowerBound()));
+  distance = arith::MaxSIOp::create(b, distance, index(0));
+  Value round = arith::SubIOp::create(b, step, index(1));
+  Value iterations = arith::DivUIOp::create(
+      b, arith::AddIOp::create(b, distance, round), step);
+  passedAfter = arith::AddIOp::create(b, passed, iterations);
+  return iterations;
 }
 
 Place RoleBuilder::placeOf(const Ring &ring, Value count) {
@@ -35,7 +49,7 @@ bool RoleBuilder::cloneScalar(Operation *op, IRMapping &mapping) {
     if (!mapping.contains(operand))
       return false;
   if (auto id = dyn_cast<tile::IdOp>(op)) {
-    Value made = IdOp::create(b, id.getDim());
+    Value made = IdOp::create(b, id.getDim(), task);
     mapping.map(id.getResult(), made);
     return true;
   }
@@ -89,13 +103,15 @@ LogicalResult Loader::emit(Block &block, IRMapping &mapping, Value count) {
       auto made = scf::ForOp::create(b, mapping.lookup(loop.getLowerBound()),
                                      mapping.lookup(loop.getUpperBound()),
                                      mapping.lookup(loop.getStep()));
-      OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(made.getBody());
       mapping.map(loop.getInductionVar(), made.getInductionVar());
       Value number =
           countOf(made.getLowerBound(), made.getStep(), made.getInductionVar());
       if (failed(emit(*loop.getBody(), mapping, number)))
         return failure();
+      b.setInsertionPointAfter(made);
+      if (task)
+        countIterations(loop, mapping);
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       if (!hasLoads(branch))
         continue;

@@ -52,6 +52,30 @@ int64_t Record::group() const {
   return size ? size.getInt() : 1;
 }
 
+bool Record::isPersistent() const {
+  return schedule->hasAttr(HopperDialect::kPersistentAttr);
+}
+
+/// Barriers go on counting from one point to the next, and that is known of one
+/// loop.
+LogicalResult Record::checkPersistent() {
+  auto loop = loadOps.front()->getParentOfType<scf::ForOp>();
+  bool isInProgram = loop && loop->getParentOp() == program.getOperation();
+  for (tile::LoadOp load : loadOps)
+    if (!isInProgram || load->getParentOp() != loop)
+      return load.emitError("is not in one loop of the program with the other "
+                            "loads; leave out ")
+             << HopperDialect::kPersistentAttr;
+  WalkResult walked = program.getBody().walk([&](Operation *op) -> WalkResult {
+    if (takesTurns(op))
+      return op->emitError("takes turns, which begin anew with every point; "
+                           "leave out ")
+             << HopperDialect::kPersistentAttr;
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 /// The role of the loads that go through barriers, and that of everything else.
 LogicalResult Record::findRoles() {
   auto sizeOf = [&](StringAttr name) {
@@ -140,7 +164,8 @@ FailureOr<Record> Record::read(tile::ProgramOp program,
   Record record;
   record.program = program;
   record.schedule = schedule;
-  if (failed(record.findRoles()) || failed(record.checkProgram()))
+  if (failed(record.findRoles()) || failed(record.checkProgram()) ||
+      (record.isPersistent() && failed(record.checkPersistent())))
     return failure();
   return record;
 }

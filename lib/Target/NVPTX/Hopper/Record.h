@@ -45,11 +45,14 @@ public:
   mlir::SmallVector<int64_t> traversal() const;
   mlir::SmallVector<int64_t> descending() const;
   int64_t group() const;
+  /// Whether blocks take several points of the grid.
+  bool isPersistent() const;
 
 private:
   mlir::DictionaryAttr entryOf(mlir::Operation *op) const;
   mlir::LogicalResult findRoles();
   mlir::LogicalResult checkProgram();
+  mlir::LogicalResult checkPersistent();
 
   mutable tile::ProgramOp program;
   mutable tile::ScheduleOp schedule;

@@ -37,6 +37,15 @@ public:
               llvm::ArrayRef<Ring> rings)
       : b(b), record(record), rings(rings) {}
 
+  /// What follows is for the point `number`; the loop of the loads has run
+  /// `iterations` times for those before.
+  void beginTask(mlir::Value number, mlir::Value iterations) {
+    task = number;
+    passed = iterations;
+  }
+  /// What it has run by the end of the point.
+  mlir::Value endTask() const { return passedAfter; }
+
 protected:
   mlir::Value i32(int64_t value) {
     return mlir::arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
@@ -51,8 +60,12 @@ protected:
     return *llvm::find_if(rings,
                           [&](const Ring &ring) { return ring.load == load; });
   }
-  /// The number of an iteration, from 0.
+  /// The number of an iteration, from 0 or from those of the points before.
   mlir::Value countOf(mlir::Value lower, mlir::Value step, mlir::Value at);
+  /// Of a persistent kernel: adds the iterations of the loop of the loads, and
+  /// returns them.
+  mlir::Value countIterations(mlir::scf::ForOp loop,
+                              const mlir::IRMapping &mapping);
   Place placeOf(const Ring &ring, mlir::Value count);
   /// A copy of an op without tiles; `tile.id` becomes `hopper.id`. None where
   /// an operand has no copy.
@@ -61,6 +74,7 @@ protected:
   mlir::ImplicitLocOpBuilder &b;
   const Record &record;
   llvm::ArrayRef<Ring> rings;
+  mlir::Value task, passed, passedAfter; // of a persistent kernel, or null
 };
 
 /// The role that loads.
@@ -113,6 +127,7 @@ private:
   mlir::LogicalResult emitSimpleLoop(mlir::scf::ForOp loop, Frame &frame);
   mlir::LogicalResult emitFlyingLoop(mlir::scf::ForOp loop, tile::DotOp dot,
                                      Frame &frame);
+  void releaseOperands(tile::DotOp dot, mlir::Value isTaken, mlir::Value count);
   mlir::LogicalResult emitStagedLoop(mlir::scf::ForOp loop, Frame &frame);
   /// Waits for the copy of a load.
   mlir::LogicalResult await(tile::LoadOp load, Frame &frame);

@@ -50,9 +50,15 @@ LogicalResult Worker::emitLoop(scf::ForOp loop, Frame &frame) {
           record.number(dot, "wait", 0) > 0)
         return store ? LogicalResult(refuse())
                      : emitFlyingLoop(loop, dot, frame);
-  if (isStaged)
-    return store ? LogicalResult(refuse()) : emitStagedLoop(loop, frame);
-  return emitSimpleLoop(loop, frame);
+  if (isStaged && store)
+    return refuse();
+  if (failed(isStaged ? emitStagedLoop(loop, frame)
+                      : emitSimpleLoop(loop, frame)))
+    return failure();
+  if (task &&
+      llvm::any_of(rings, [&](const Ring &ring) { return ring.loop == loop; }))
+    countIterations(loop, frame.map);
+  return success();
 }
 
 LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
@@ -93,6 +99,18 @@ LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
   return success();
 }
 
+/// Releases what the product of iteration `count` has read, where it is taken.
+void Worker::releaseOperands(tile::DotOp dot, Value isTaken, Value count) {
+  auto branch = scf::IfOp::create(b, isTaken, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard inBranch(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  for (Value operand :
+       SetVector<Value>(dot->operand_begin(), dot->operand_end()))
+    if (auto load = operand.getDefiningOp<tile::LoadOp>();
+        load && record.isLoad(load) && ringOf(load).empty)
+      release(ringOf(load), placeOf(ringOf(load), count).copy);
+}
+
 /// Before a product starts, at most `wait` of those before may still run; what
 /// the others have read is released.
 LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
@@ -117,18 +135,9 @@ LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
     ProductWaitOp::create(b, TypeRange(), ValueRange(), pending);
     // The last product that is done by now.
     Value done = arith::SubIOp::create(b, inner.count, index(pending + 1));
-    Value isAny =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, done, index(0));
-    auto branch = scf::IfOp::create(b, isAny, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard inBranch(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      for (Value operand :
-           SetVector<Value>(dot->operand_begin(), dot->operand_end()))
-        if (auto load = operand.getDefiningOp<tile::LoadOp>();
-            load && record.isLoad(load) && ringOf(load).empty)
-          release(ringOf(load), placeOf(ringOf(load), done).copy);
-    }
+    Value isAny = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, done,
+                                        passed ? passed : index(0));
+    releaseOperands(dot, isAny, done);
     if (failed(emitDot(dot, inner, made.getRegionIterArg(0))))
       return failure();
     Value flight = running.back().flight;
@@ -147,6 +156,16 @@ LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
              << " need at least " << pending + 2;
   auto wait = ProductWaitOp::create(b, TypeRange(tile), made.getResults(), 0);
   frame.map.map(loop.getResult(0), wait.getTiles()[0]);
+  if (!task)
+    return success();
+  // The copies of the last products are for the next point.
+  Value iterations = countIterations(loop, frame.map);
+  for (int64_t last = pending + 1; last > 0; --last) {
+    Value isTaken = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                          iterations, index(last));
+    releaseOperands(dot, isTaken,
+                    arith::SubIOp::create(b, passedAfter, index(last)));
+  }
   return success();
 }
 

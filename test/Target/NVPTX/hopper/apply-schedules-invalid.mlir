@@ -561,3 +561,52 @@ tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128x
 tile.schedule @p target("sm_90a")
     roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
     ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply", wait = 1}}
+
+// -----
+
+!matrix = !tile.view<?x128xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    // expected-error @+1 {{takes turns, which begin anew with every point; leave out hopper.persistent}}
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"}, load_b = {role = "load", buffers = 3, barrier = "mbarrier"}, sum = {role = "multiply", barrier = "turn"}}
+    {hopper.persistent}
+
+
+// -----
+
+!matrix = !tile.view<?x64xbf16>
+tile.program @p(%a: !matrix, %b: !tile.view<128x64xbf16>, %c: !tile.view<?x128xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  // expected-error @+1 {{is not in one loop of the program with the other loads; leave out hopper.persistent}}
+  %x = tile.load %a[%row, %c0] dims [0, 1] {tile.name = "load_a"} : !matrix -> tensor<128x64xbf16>
+  %w = tile.load %b[%c0, %c0] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x64xbf16> -> tensor<128x64xbf16>
+  %sum = tile.dot %x, %w, %zero {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+  tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", barrier = "mbarrier"}, load_b = {role = "load", barrier = "mbarrier"}, sum = {role = "multiply"}}
+    {hopper.persistent}

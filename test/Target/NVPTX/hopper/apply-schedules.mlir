@@ -56,6 +56,57 @@ tile.schedule @product target("sm_90a")
          sum = {role = "multiply", wait = 1}}
     {hopper.traversal = array<i64: 1, 0>, hopper.group = 4}
 
+// The same, persistent: blocks take the points in turn, copies go on round from
+// one point to the next, and those of the last products are released behind the
+// loop.
+// CHECK-LABEL: hopper.kernel @persistent
+// CHECK: hopper.roles
+// CHECK: %[[FIRST:.*]] = hopper.block
+// CHECK: %[[TASKS:.*]] = hopper.tasks
+// CHECK: %[[STEP:.*]] = hopper.blocks
+// CHECK: scf.for %[[TASK:.*]] = %[[FIRST]] to %[[TASKS]] step %[[STEP]] iter_args(%[[PASSED:.*]] = %{{.*}}) -> (index)
+// CHECK: hopper.id 0 of %[[TASK]]
+// CHECK: scf.for
+// CHECK: arith.addi %[[PASSED]]
+// CHECK: hopper.tensor_load
+// CHECK: %[[AFTER:.*]] = arith.addi %[[PASSED]]
+// CHECK: scf.yield %[[AFTER]] : index
+// CHECK: scf.for {{.*}} iter_args(%[[PASSED:.*]] = %{{.*}}) -> (index)
+// CHECK: scf.for {{.*}} -> (!hopper.flight<64x128xf32>)
+// CHECK: arith.cmpi sge, %{{.*}}, %[[PASSED]]
+// CHECK: hopper.product_wait %{{.*}} pending 0
+// CHECK: hopper.arrive
+// CHECK: hopper.arrive
+// CHECK: hopper.arrive
+// CHECK: hopper.arrive
+// CHECK: tile.store
+// CHECK: scf.yield %{{.*}} : index
+tile.program @persistent(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !matrix)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128, 1)> order [parallel, parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %rows = tile.dim %c, 0 : !matrix
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+  %sum = scf.for %k = %c0 to %c128 step %c64 iter_args(%acc = %zero) -> tensor<128x128xf32> {
+    %x = tile.load %a[%row, %k] dims [0, 1] {tile.name = "load_a"} : !tile.view<?x128xbf16> -> tensor<128x64xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] {tile.name = "load_b"} : !tile.view<128x128xbf16> -> tensor<128x64xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
+    scf.yield %next : tensor<128x128xf32>
+  }
+  %y = arith.truncf %sum : tensor<128x128xf32> to tensor<128x128xbf16>
+  tile.store %y, %c[%row, %c0] dims [0, 1] limit(%rows) : tensor<128x128xbf16>, !matrix
+  tile.return
+}
+tile.schedule @persistent target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_a = {role = "load", buffers = 3, barrier = "mbarrier"},
+         load_b = {role = "load", buffers = 3, barrier = "mbarrier"},
+         sum = {role = "multiply", wait = 1}}
+    {hopper.traversal = array<i64: 1, 0>, hopper.group = 4, hopper.persistent}
+
 // A loop in stages, with turns: the next scores are issued before the values of
 // the last ones, and while those run, what follows the scores does too. Keys of
 // another segment are cleared first.

@@ -667,3 +667,11 @@ tile.program @p(%x: !tile.view<?x64xf32>) grid affine_map<()[t, s, l, n, c, d] -
 }
 // expected-error @+1 {{'hopper.traversal' is an array of i64 on a tile.schedule}}
 tile.schedule @p target("sm_90a") roles {} ops {} {hopper.traversal = 1}
+
+// -----
+
+tile.program @p(%x: !tile.view<?x64xf32>) grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {
+  tile.return
+}
+// expected-error @+1 {{'hopper.persistent' is a unit attribute on a tile.schedule}}
+tile.schedule @p target("sm_90a") roles {} ops {} {hopper.persistent = 1}

@@ -20,6 +20,15 @@ hopper.kernel @product(%a: !tile.view<?x128xbf16>, %c: !tile.view<?x128xf32>)
   hopper.roles [1, 2] [24, 240] [true, false] {
     // CHECK: %[[BLOCK:.*]] = hopper.id 0
     %block = hopper.id 0
+    // Points of a persistent kernel.
+    // CHECK: hopper.block
+    %number = hopper.block
+    // CHECK: %[[STEP:.*]] = hopper.blocks
+    %step = hopper.blocks
+    // CHECK: hopper.tasks
+    %tasks = hopper.tasks
+    // CHECK: hopper.id 1 of %[[STEP]]
+    %other = hopper.id 1 of %step
     %row = arith.addi %block, %block : index
     %column = arith.constant 64 : index
     // CHECK: hopper.wait %{{.*}}[%{{.*}}] parity %{{.*}} : !hopper.barriers<4>

@@ -62,6 +62,8 @@ def Hopper_KernelOp : Hopper_Op<"kernel", [IsolatedFromAbove, Symbol, SingleBloc
     unsigned getGridRank() { return getGrid().getNumResults(); }
     /// Of all roles.
     int64_t getNumWarpgroups();
+    /// Whether its blocks take several points of the grid.
+    bool isPersistent();
   }];
   let skipDefaultBuilders = 1;
   let builders = [
@@ -114,14 +116,48 @@ def Hopper_YieldOp : Hopper_Op<"yield", [Pure, Terminator, HasParent<"RolesOp">]
 }
 
 def Hopper_IdOp : Hopper_Op<"id", [Pure]> {
-  let summary = "index of this block along a grid dim";
+  let summary = "index of a point along a grid dim";
   let description = [{
+    Of the point that has the number `task` in the order of `hopper.kernel`; without
+    it, of the block's.
+
     Example, from `test/Target/NVPTX/hopper/ops.mlir`: `%block = hopper.id 0`
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$dim);
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$dim,
+                       Optional<Index>:$task);
   let results = (outs Index:$result);
-  let assemblyFormat = "$dim attr-dict";
+  let assemblyFormat = "$dim (`of` $task^)? attr-dict";
   let hasVerifier = 1;
+}
+
+class Hopper_CountOp<string mnemonic> : Hopper_Op<mnemonic, [Pure]> {
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Hopper_TasksOp : Hopper_CountOp<"tasks"> {
+  let summary = "number of points of the grid";
+  let description = [{
+    Example, from `test/Target/NVPTX/hopper/ops.mlir`: `%tasks = hopper.tasks`
+  }];
+}
+
+def Hopper_BlockNumberOp : Hopper_CountOp<"block"> {
+  let summary = "number of this block";
+  let description = [{
+    Example, from `test/Target/NVPTX/hopper/ops.mlir`: `%first = hopper.block`
+  }];
+}
+
+def Hopper_BlockCountOp : Hopper_CountOp<"blocks"> {
+  let summary = "number of blocks that were started";
+  let description = [{
+    A kernel with this op is persistent: it may be started with fewer blocks than
+    the grid has points, and a block takes the points `hopper.block`,
+    `hopper.block` + `hopper.blocks` and so on.
+
+    Example, from `test/Target/NVPTX/hopper/ops.mlir`: `%step = hopper.blocks`
+  }];
 }
 
 def Hopper_WarpgroupOp : Hopper_Op<"warpgroup", [Pure]> {

@@ -35,6 +35,8 @@ def Hopper_Dialect : Dialect {
     Such a schedule may say in which order blocks start, by the attributes of
     `hopper.kernel`: `hopper.traversal`, `hopper.descending` (arrays of grid dims)
     and `hopper.group` (a number). Without them the last dim is the fastest.
+    `hopper.persistent` makes blocks take several points, so that operands of the
+    next one are copied while results of the last one are stored.
     The tests run kernels on the host, on a machine that knows barriers, copies
     and products in flight.
   }];
@@ -45,7 +47,8 @@ def Hopper_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral kTraversalAttr = "hopper.traversal",
-        kDescendingAttr = "hopper.descending", kGroupAttr = "hopper.group";
+        kDescendingAttr = "hopper.descending", kGroupAttr = "hopper.group",
+        kPersistentAttr = "hopper.persistent";
   }];
 }
 

@@ -121,8 +121,17 @@ bool Interpreter::runShared(Operation *op) {
   auto integer = [&](Value value) { return get(value).integer(); };
   if (auto id = dyn_cast<IdOp>(op)) {
     Datum datum;
-    datum.scalar = double(block.point[id.getDim()]);
+    int64_t task = id.getTask() ? integer(id.getTask()) : block.place.block;
+    datum.scalar =
+        double(pointOf(block.kernel, block.place.sizes, task)[id.getDim()]);
     return set(id.getResult(), datum), true;
+  }
+  if (isa<TasksOp, BlockNumberOp, BlockCountOp>(op)) {
+    Datum datum;
+    datum.scalar = isa<BlockNumberOp>(op)  ? double(block.place.block)
+                   : isa<BlockCountOp>(op) ? double(block.place.blocks)
+                                           : double(block.place.tasks());
+    return set(op->getResult(0), datum), true;
   }
   if (auto number = dyn_cast<WarpgroupOp>(op)) {
     Datum datum;

@@ -52,7 +52,8 @@ protected:
   /// The program of a product in tiles of at most `columns`, and its record.
   void build(tile::ProductShape shape, int64_t columns = 256) {
     context.loadDialect<HopperDialect>();
-    const TargetTraits &target = *lookupTarget("cuda:sm_90a");
+    TargetTraits target = *lookupTarget("cuda:sm_90a");
+    target.persistentProducts = isPersistent;
     tiled = tiledForWarpgroups(shape, target, columns);
     programs = ModuleOp::create(UnknownLoc::get(&context));
     OpBuilder builder = OpBuilder::atBlockEnd(programs->getBody());
@@ -91,6 +92,8 @@ protected:
   }
 
   tile::ProductShape tiled;
+  /// Whether blocks take a tile after another.
+  bool isPersistent = true;
 };
 
 /// Half of the distance of two neighbouring bf16 numbers of the results, which
@@ -105,6 +108,13 @@ TEST_F(HopperProducts, Forward) {
   EXPECT_EQ(tiled.columnTile, 192);
   for (int64_t tokens : {1, 200})
     compareOn(tokens, kNarrow);
+}
+
+TEST_F(HopperProducts, ABlockPerTile) {
+  isPersistent = false;
+  build(forward(136, 200));
+  compareOn(200, kNarrow);
+  EXPECT_FALSE(kernel().isPersistent());
 }
 
 TEST_F(HopperProducts, ForwardInF16) {
@@ -152,6 +162,30 @@ TEST_F(HopperProducts, WeightGradientThatIsAdded) {
   compareOn(100, 0.0);
 }
 
+TEST_F(HopperProducts, PointsOneAfterAnother) {
+  // Three points for two blocks, each with a copy more than the ring has.
+  tile::ProductShape shape = forward(64, 64 * 7);
+  build(shape);
+  compareOn(300, kNarrow);
+  EXPECT_TRUE(kernel().isPersistent());
+}
+
+TEST_F(HopperProducts, APointThatKeepsItsCopiesIsADeadlock) {
+  build(forward(64, 64 * 7));
+  makeKernel();
+  // The releases behind the loop of a point.
+  kernel()->walk([](ArriveOp arrive) {
+    auto loop = arrive->getParentOfType<scf::ForOp>();
+    if (!loop->getParentOfType<scf::ForOp>())
+      arrive->erase();
+  });
+  HostBuffer a({600, 448}, 1), b({64, 448}, 1), c({600, 64}, NAN);
+  tile::HostView views[] = {a.view(), b.view(), c.view()};
+  std::string fault =
+      sim::simulate(kernel(), views, {600, 1, 600, 1, 0, 0}, {});
+  EXPECT_NE(fault.find("deadlock"), std::string::npos) << fault;
+}
+
 // Tiles of the whole width at the sizes of models.
 TEST_F(HopperProducts, CodeHasNoSpillsAndNothingIsSerialised) {
   if (nvptx::findAssembler().empty())
@@ -176,6 +210,8 @@ TEST_F(HopperProducts, CodeHasNoSpillsAndNothingIsSerialised) {
       {added, 256},
   };
   for (auto &[shape, columns] : cases) {
+    // Every other one a block per tile.
+    isPersistent = !isPersistent;
     build(shape, columns);
     auto code = nvptx::compile(*programs, scheduled().getSymName(), "sm_90a");
     ASSERT_TRUE(succeeded(code)) << reported;

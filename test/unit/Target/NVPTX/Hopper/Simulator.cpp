@@ -51,11 +51,15 @@ std::string sim::simulate(KernelOp kernel, ArrayRef<tile::HostView> views,
     sizes.push_back(cast<IntegerAttr>(size).getInt());
     tasks *= sizes.back();
   }
-  for (int64_t task = 0; task < tasks; ++task) {
+  // Of a persistent kernel half as many blocks as points, which take two each.
+  int64_t blocks = tasks;
+  if (kernel.isPersistent())
+    blocks = (tasks + 1) / 2;
+  for (int64_t block = 0; block < blocks; ++block) {
     Policy own = policy;
-    own.seed += unsigned(task);
+    own.seed += unsigned(block);
     std::string fault =
-        ThreadBlock(kernel, views, pointOf(kernel, sizes, task), own).run();
+        ThreadBlock(kernel, views, {sizes, block, blocks}, own).run();
     if (!fault.empty())
       return fault;
   }

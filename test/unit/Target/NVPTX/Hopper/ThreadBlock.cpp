@@ -42,9 +42,8 @@ double sim::decode(Type element, uint16_t bits) {
 }
 
 ThreadBlock::ThreadBlock(KernelOp kernel, ArrayRef<tile::HostView> arguments,
-                         ArrayRef<int64_t> point, const Policy &policy)
-    : kernel(kernel), policy(policy), point(point.begin(), point.end()),
-      random(policy.seed) {
+                         const Place &place, const Policy &policy)
+    : kernel(kernel), policy(policy), place(place), random(policy.seed) {
   for (auto [argument, view] : llvm::zip_equal(kernel.getViews(), arguments))
     views[argument] = view;
 }

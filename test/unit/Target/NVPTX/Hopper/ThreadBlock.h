@@ -92,10 +92,22 @@ struct Agent {
   std::thread thread;
 };
 
+/// The grid, and which of the blocks that were started this is.
+struct Place {
+  llvm::SmallVector<int64_t> sizes;
+  int64_t block, blocks;
+  int64_t tasks() const {
+    int64_t count = 1;
+    for (int64_t size : sizes)
+      count *= size;
+    return count;
+  }
+};
+
 class ThreadBlock {
 public:
   ThreadBlock(KernelOp kernel, llvm::ArrayRef<tile::HostView> views,
-              llvm::ArrayRef<int64_t> point, const Policy &policy);
+              const Place &place, const Policy &policy);
   std::string run();
 
 private:
@@ -128,7 +140,7 @@ private:
   KernelOp kernel;
   Policy policy;
   llvm::DenseMap<mlir::Value, tile::HostView> views;
-  llvm::SmallVector<int64_t, 4> point;
+  Place place;
   llvm::DenseMap<mlir::Value, Datum> shared; // values of the kernel's body
   llvm::DenseMap<mlir::Value, int64_t> addresses;
   llvm::DenseMap<mlir::Value, std::vector<CopyState>> copies;
