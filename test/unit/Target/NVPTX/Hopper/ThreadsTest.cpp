@@ -39,7 +39,7 @@ public:
   std::map<int64_t, uint16_t> memory; // 16 bits that were stored, by address
   std::map<int64_t, double> numbers;  // the same of f32
   std::map<int64_t, int64_t> parameters;
-  int64_t block = 0;
+  int64_t block = 0, blocks = 1;
   std::string unknown;
 
   void run(func::FuncOp function) {
@@ -67,6 +67,16 @@ private:
                       (values[branch.getCondition()][t].number != 0) == wanted;
         if (!region.empty())
           run(region.front(), inside);
+      }
+      return;
+    }
+    // Bounds are the same in all threads.
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      auto bound = [&](Value value) { return at(value, 0).number; };
+      for (double task = bound(loop.getLowerBound());
+           task < bound(loop.getUpperBound()); task += bound(loop.getStep())) {
+        values[loop.getInductionVar()] = same(task);
+        run(*loop.getBody(), mask);
       }
       return;
     }
@@ -143,6 +153,8 @@ private:
     StringRef name = call.getIntrin();
     if (name.ends_with("tid.x") && !name.ends_with("ctaid.x"))
       return {double(t), {}};
+    if (name.ends_with("nctaid.x"))
+      return {double(blocks), {}};
     if (name.ends_with("ctaid.x"))
       return {double(block), {}};
     if (name.contains("shfl.sync.bfly")) {
@@ -221,6 +233,8 @@ protected:
     std::string element = "bf16";
     int64_t columns = 64;
     std::string op = "store";
+    /// Blocks that take all points between them; 0: one per point.
+    int64_t blocks = 0;
   };
   /// A kernel that stores, per tile of 64 rows, an expression of row %r and
   /// column %c of the tile.
@@ -235,7 +249,16 @@ protected:
                             ? "    %y = arith.truncf %f : tensor<64x64xf32> to "
                               "tensor<64x64xbf16>\n"
                             : "",
-                limit = isCut ? ", %end" : "";
+                limit = isCut ? ", %end" : "", begin, of, end;
+    if (form.blocks) {
+      begin = R"(    %first = hopper.block
+    %step = hopper.blocks
+    %tasks = hopper.tasks
+    scf.for %task = %first to %tasks step %step {
+)";
+      of = " of %task";
+      end = "    }";
+    }
     std::string text = "!view = !tile.view<?x3x64x" + form.element + R"(>
 hopper.kernel @k(%o: !view)
     grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 64, 3)>
@@ -243,8 +266,8 @@ hopper.kernel @k(%o: !view)
   hopper.roles [1] [168] [false] {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
-    %i = hopper.id 0
-    %h = hopper.id 1
+)" + begin + "    %i = hopper.id 0" +
+                       of + "\n    %h = hopper.id 1" + of + R"(
     %row = arith.muli %i, %c64 : index
     %end = arith.constant )" +
                        std::to_string(form.columns) + R"( : index
@@ -258,7 +281,8 @@ hopper.kernel @k(%o: !view)
 )" + value + "    tile." +
                        form.op + (isHalf ? " %y" : " %f") +
                        R"(, %o[%row, %h, %c0] dims [0, 2] limit(%rows)" +
-                       limit + ") : tensor<64x64x" + form.element + R"(>, !view
+                       limit + ") : tensor<64x64x" + form.element +
+                       ">, !view\n" + end + R"(
     hopper.yield
   }
 })";
@@ -278,8 +302,9 @@ hopper.kernel @k(%o: !view)
     threads.parameters = {{0, base}, {8, rows},      {16, 3},
                           {24, 64},  {40, 192},      {48, 64},
                           {56, 1},   {72, sizes[0]}, {80, sizes[1]}};
-    for (int64_t task = 0; task < sizes[0] * sizes[1]; ++task) {
-      threads.block = task;
+    threads.blocks = form.blocks ? form.blocks : sizes[0] * sizes[1];
+    for (int64_t block = 0; block < threads.blocks; ++block) {
+      threads.block = block;
       threads.run(*module->getOps<func::FuncOp>().begin());
     }
     ASSERT_EQ(threads.unknown, "");
@@ -387,5 +412,14 @@ TEST_F(HopperThreads, SumsAreAddedToWhatIsThere) {
     expectNumbers(70, 1 << 20, columns, [](int64_t r, int64_t c) {
       return double(1000 + r % 4 * 64 + c);
     });
+  }
+}
+
+// Fewer blocks than points: every point is stored by one of them.
+TEST_F(HopperThreads, PointsOfAPersistentKernel) {
+  for (int64_t blocks : {1, 2, 4}) {
+    threads = Threads();
+    store(kColumns, 150, 1 << 20, {"bf16", 64, "store", blocks});
+    expect(150, 1 << 20, [](int64_t r, int64_t c) { return r % 4 * 64 + c; });
   }
 }
