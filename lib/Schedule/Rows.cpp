@@ -81,12 +81,20 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvOp op) {
   return success();
 }
 
+/// A few hundred rows of parts are one or two tiles, so that what takes long,
+/// the way to memory, is gone once or twice.
+static void tileForParts(tile::ReduceTokensShape &shape) {
+  shape.rowTile = 256;
+  shape.columnTile = 16;
+}
+
 /// Parts of dw, one per block of tokens, are added in their order.
 static Value addParts(Scheduler &scheduler, ShortConvGradOp op,
                       OpBuilder &builder, Value parts) {
   auto type = cast<RankedTensorType>(op.getDweight().getType());
   tile::ReduceTokensShape sum;
   sum.sizes = {type.getNumElements()};
+  tileForParts(sum);
   tile::ProgramOp program = scheduler.programs.get(
       op, "sum_parts", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildReduceTokens(programs, op.getLoc(), sum);
@@ -161,7 +169,58 @@ static FailureOr<tile::ProgramOp> rowwiseProgram(Scheduler &scheduler,
   return program;
 }
 
+/// Results that are read by a sum over tokens alone.
+static SmallVector<bool> summedResults(const Scheduler &scheduler,
+                                       Operation *op) {
+  return llvm::map_to_vector(op->getResults(), [&](Value result) {
+    return !scheduler.target.takesTurns && result.hasOneUse() &&
+           isa<ReduceTokensOp>(*result.getUsers().begin());
+  });
+}
+
+/// A launch that gives parts of the sums in place of what is summed; the sums
+/// over tokens that read it add the parts.
+static LogicalResult scheduleSums(Scheduler &scheduler, Operation *op,
+                                  ArrayRef<bool> summed) {
+  tile::RowSums sums;
+  sums.summed.assign(summed.begin(), summed.end());
+  std::string variant = "sums";
+  for (bool isSummed : summed)
+    variant += isSummed ? "_parts" : "_rows";
+  tile::ProgramOp program = scheduler.programs.get(
+      op, variant, [&](OpBuilder &programs, ModuleOp) -> tile::ProgramOp {
+        FailureOr<tile::ProgramOp> built = tile::buildRowwiseSums(
+            programs, op, sums, scheduler.target.rowwiseElements);
+        return succeeded(built) ? *built : tile::ProgramOp();
+      });
+  if (!program)
+    return failure();
+  scheduler.chose(op, "HYB-S306",
+                  "one pass over the rows, sums in parts of " +
+                      Twine(sums.part) + " rows",
+                  "what is summed over tokens alone is not stored");
+  SmallVector<Type> types;
+  for (auto [result, isSummed] : llvm::zip_equal(op->getResults(), summed)) {
+    auto type = cast<RankedTensorType>(result.getType());
+    AffineExpr rows = getSizes(type).getResult(0);
+    types.push_back(isSummed
+                        ? workspaceType(AffineMap::get(0, numCallSymbols,
+                                                       rows.ceilDiv(sums.part)),
+                                        type.getShape().drop_front())
+                        : type);
+  }
+  OpBuilder builder(op);
+  DispatchOp dispatch = scheduler.dispatch(builder, op->getLoc(), program,
+                                           op->getOperands(), types);
+  op->replaceAllUsesWith(dispatch);
+  op->erase();
+  return success();
+}
+
 LogicalResult hybrid::scheduleRowwise(Scheduler &scheduler, Operation *op) {
+  SmallVector<bool> summed = summedResults(scheduler, op);
+  if (llvm::is_contained(summed, true))
+    return scheduleSums(scheduler, op, summed);
   FailureOr<tile::ProgramOp> blocks = rowwiseProgram(scheduler, op, false);
   if (failed(blocks))
     return failure();
@@ -305,13 +364,22 @@ static tile::ReduceTokensShape reduceShape(ReduceTokensOp op,
   return shape;
 }
 
+/// Whether what is summed is parts already (scheduleSums).
+static bool sumsParts(ReduceTokensOp op) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  return isa_and_nonnull<SizedAttr>(type.getEncoding());
+}
+
 /// Sums of parts of the tokens, for machines where columns alone leave
 /// processors idle: [parts, what is left].
 static Value sumParts(Scheduler &scheduler, ReduceTokensOp op,
                       OpBuilder &builder) {
+  if (sumsParts(op))
+    return op.getX();
   constexpr int64_t part = 512;
   tile::ReduceTokensShape shape = reduceShape(op);
   shape.part = part;
+  shape.rowTile = 64;
   tile::ProgramOp program =
       scheduler.programs.get(op, "parts", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildReduceTokens(programs, op.getLoc(), shape);
@@ -329,8 +397,11 @@ static Value sumParts(Scheduler &scheduler, ReduceTokensOp op,
 static tile::ProgramOp sumOfParts(Scheduler &scheduler, ReduceTokensOp op,
                                   bool accumulate) {
   tile::ReduceTokensShape shape = reduceShape(op, accumulate);
-  shape.sizes.erase(shape.sizes.begin(), shape.sizes.begin() + shape.summed);
-  shape.summed = 0;
+  if (!sumsParts(op)) {
+    shape.sizes.erase(shape.sizes.begin(), shape.sizes.begin() + shape.summed);
+    shape.summed = 0;
+  }
+  tileForParts(shape);
   return scheduler.programs.get(
       op, accumulate ? "accumulate_parts" : "sum_parts",
       [&](OpBuilder &programs, ModuleOp) {

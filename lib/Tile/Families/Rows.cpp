@@ -8,6 +8,7 @@
 #include "hybrid/Tile/Families/Rows.h"
 
 #include "hybrid/Tile/Families/KernelBuilder.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -18,17 +19,20 @@ static constexpr int64_t kDynamic = ShapedType::kDynamic;
 ProgramOp hybrid::tile::buildReduceTokens(OpBuilder &builder, Location loc,
                                           const ReduceTokensShape &s) {
   enum View : unsigned { X, Y };
-  constexpr int64_t rows = 16;
   MLIRContext *c = builder.getContext();
   SmallVector<int64_t> xShape = {kDynamic},
                        yShape(s.sizes.begin() + s.summed, s.sizes.end());
   llvm::append_range(xShape, s.sizes);
   int64_t rank = s.sizes.size(), width = yShape.back();
-  int64_t columns = std::min<int64_t>(width, 64);
+  int64_t columns = std::min(width, s.columnTile);
   bool ragged = width % columns != 0;
   // A dim before the columns that is not summed is a grid dim.
   bool perOuter = rank == 2 && s.summed == 0,
        sumsOuter = rank == 2 && s.summed == 1;
+  int64_t rows = s.rowTile;
+  if (sumsOuter && rows > 16)
+    rows = std::clamp<int64_t>(
+        llvm::bit_floor<uint64_t>(4096 / (s.sizes[0] * columns)), 1, rows);
   SmallVector<AffineExpr> grid = {
       getAffineConstantExpr(width, c).ceilDiv(columns)};
   if (perOuter)

@@ -64,6 +64,9 @@ struct ReduceTokensShape {
   /// Tokens per point; the results are then partial sums, y [⌈t / part⌉, the
   /// sizes that are left]. 0 sums all tokens.
   int64_t part = 0;
+  /// Of the tile that is loaded at once; rows are fewer where a summed dim
+  /// would make it larger than 4,096 elements.
+  int64_t rowTile = 16, columnTile = 64;
 };
 
 /// Views: x [t, sizes...], y [the sizes that are left]. One point per block of

@@ -9,6 +9,7 @@
 #define HYBRID_TILE_FAMILIES_ROWWISE_H
 
 #include "hybrid/Tile/TileOps.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace hybrid::tile {
 
@@ -24,6 +25,20 @@ mlir::FailureOr<ProgramOp> buildRowwise(mlir::OpBuilder &builder,
                                         mlir::Operation *op,
                                         int64_t blockElements = 8192,
                                         int64_t mostRows = 64);
+
+/// Which results of a row-wise operation are sums over rows, and how many rows
+/// a point takes: a power of two.
+struct RowSums {
+  llvm::SmallVector<bool> summed;
+  int64_t part = 64;
+};
+
+/// The same where some results are read by sums over rows alone: of those each
+/// point gives the sum of its part, so their views have a row per part.
+mlir::FailureOr<ProgramOp> buildRowwiseSums(mlir::OpBuilder &builder,
+                                            mlir::Operation *op,
+                                            const RowSums &sums,
+                                            int64_t blockElements = 8192);
 
 /// Whether buildRowwise knows how to emit `op` (a single operation).
 bool hasRowwiseEmission(mlir::Operation *op);
