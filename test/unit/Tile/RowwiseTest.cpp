@@ -51,19 +51,21 @@ TEST_F(RowwiseTest, Elementwise) {
 
 // The terms of a norm's gain, whose silu of an absent row would not be 0,
 // beside a result that is stored. The last part ends inside of a block.
+// Constants of a program are f32, so epsilon and 1 / 32 are numbers that f32
+// has.
 TEST_F(RowwiseTest, SumsOverRows) {
   StringRef text = R"(
-    func.func @f(%x: tensor<?x3x40xf32>, %dy: tensor<?x3x40xf32>, %w: tensor<40xf32>)
-        -> (tensor<?x3x40xf32>, tensor<?x3x40xf32>, tensor<?x3x40xf32>) {
-      %0:3 = hybrid.rowwise (%a = %x : tensor<?x3x40xf32>, %b = %dy : tensor<?x3x40xf32>, %c = %w : tensor<40xf32>)
-          -> (tensor<?x3x40xf32>, tensor<?x3x40xf32>, tensor<?x3x40xf32>) {
-        %n = hybrid.normalize rms %a epsilon 0.5 : tensor<?x3x40xf32>
-        %g = hybrid.mul %n, %b : tensor<?x3x40xf32>, tensor<?x3x40xf32>
-        %d = hybrid.mul %b, %c : tensor<?x3x40xf32>, tensor<40xf32>
-        %e = hybrid.sigmoid %d : tensor<?x3x40xf32>
-        hybrid.yield %g, %d, %e : tensor<?x3x40xf32>, tensor<?x3x40xf32>, tensor<?x3x40xf32>
+    func.func @f(%x: tensor<?x3x32xf32>, %dy: tensor<?x3x32xf32>, %w: tensor<32xf32>)
+        -> (tensor<?x3x32xf32>, tensor<?x3x32xf32>, tensor<?x3x32xf32>) {
+      %0:3 = hybrid.rowwise (%a = %x : tensor<?x3x32xf32>, %b = %dy : tensor<?x3x32xf32>, %c = %w : tensor<32xf32>)
+          -> (tensor<?x3x32xf32>, tensor<?x3x32xf32>, tensor<?x3x32xf32>) {
+        %n = hybrid.normalize rms %a epsilon 0.5 : tensor<?x3x32xf32>
+        %g = hybrid.mul %n, %b : tensor<?x3x32xf32>, tensor<?x3x32xf32>
+        %d = hybrid.mul %b, %c : tensor<?x3x32xf32>, tensor<32xf32>
+        %e = hybrid.sigmoid %d : tensor<?x3x32xf32>
+        hybrid.yield %g, %d, %e : tensor<?x3x32xf32>, tensor<?x3x32xf32>, tensor<?x3x32xf32>
       }
-      return %0#0, %0#1, %0#2 : tensor<?x3x40xf32>, tensor<?x3x40xf32>, tensor<?x3x40xf32>
+      return %0#0, %0#1, %0#2 : tensor<?x3x32xf32>, tensor<?x3x32xf32>, tensor<?x3x32xf32>
     })";
   for (auto rows : {SmallVector<int64_t>{0, 2}, SmallVector<int64_t>{0, 1, 2}})
     for (int64_t length : {0, 1, 64, 205}) {
