@@ -77,9 +77,13 @@ struct TargetTraits {
   /// Queries and keys per tile in decoding steps. With one query a larger tile
   /// of keys saves more than its padding costs.
   int64_t stepQueries, stepKeys;
+  /// Whether steps read a cache a row at a time without matrix products, and
+  /// then the bytes of their tile of keys for all heads of a point.
+  int64_t stepKeyBytes;
   /// With fewer heads than this a decoding step of at most `splitRows` rows
   /// would leave processors idle, so the keys of a cache of `splitContext`
-  /// tokens or more are split into `splits` ranges.
+  /// tokens or more are split into `splits` ranges, or fewer where points per
+  /// processor are more than two.
   int64_t headsEnough, splitRows, splitContext, splits;
 
   /// Tokens per chunk of a recurrence: forward, backward, and both with a decay

@@ -246,7 +246,7 @@ void KernelLowering::storeAll(
 
 KernelLowering::Values KernelLowering::loadFromView(tile::LoadOp load,
                                                     const Layout &layout) {
-  shared.readsView(load.getView());
+  readsView(load.getView());
   IRMapping none;
   return loadAll(access(load.getView(), load.getIndices(), load.getLimits(),
                         load.getDims(), layout, none));
@@ -261,7 +261,7 @@ void KernelLowering::lowerLoad(tile::LoadOp load) {
     Layout layout = plan.layoutOf(tile);
     return remember(tile, layout, loadFromView(load, layout));
   }
-  shared.readsView(load.getView());
+  readsView(load.getView());
   SharedTile to = allocateFor(tile, shapeOf(tile));
   shared.writesAsync(to.buffer);
   IRMapping none;
@@ -316,7 +316,7 @@ void KernelLowering::lowerLoadRows(tile::LoadRowsOp load) {
   Access from = access(load.getView(), load.getIndices(), {}, load.getDims(),
                        layout, none);
   addRows(from, load.getRows(), load.getMask(), load.getView(), 0);
-  shared.readsView(load.getView());
+  readsView(load.getView());
   remember(load.getTile(), layout, loadAll(from));
 }
 

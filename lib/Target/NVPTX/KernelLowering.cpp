@@ -73,6 +73,16 @@ FailureOr<func::FuncOp> KernelLowering::run() {
   return kernel;
 }
 
+/// Whether the stride of a dim that is not known is a multiple of 16 bytes: in
+/// a contiguous view it is one of all sizes behind.
+static bool isMultipleOf16(tile::ViewType type, int64_t dim) {
+  int64_t multiple = storedBytes(type.getElementType());
+  for (int64_t size : type.getShape().drop_front(dim + 1))
+    if (!ShapedType::isDynamic(size))
+      multiple *= size;
+  return type.isContiguous() && multiple % 16 == 0;
+}
+
 void KernelLowering::readViews(Value arguments) {
   Type generic = LLVM::LLVMPointerType::get(b.getContext());
   Type global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
@@ -111,7 +121,7 @@ void KernelLowering::readViews(Value arguments) {
       view.sizes.push_back(number64(type.getShape()[dim], kSizesOffset));
       int64_t stride = type.getStrides()[dim];
       view.strides.push_back(number64(stride, kStridesOffset));
-      if (ShapedType::isDynamic(stride)) {
+      if (ShapedType::isDynamic(stride) && !isMultipleOf16(type, dim)) {
         isStatic = false;
         bits = b.createOrFold<arith::OrIOp>(
             bits, b.mul(view.strides.back(), b.i64(storedBytes(view.element))));
@@ -221,7 +231,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
         return success();
       })
       .Case<tile::LoadScalarOp>([&](tile::LoadScalarOp load) {
-        shared.readsView(load.getView());
+        readsView(load.getView());
         const View &view = views[load.getView()];
         Value address = scalarAddress(load.getView(), load.getIndices());
         mapping.map(load.getValue(),

@@ -139,6 +139,11 @@ private:
   Values threadBase(const Layout &layout);
 
   // Global memory (Copies.cpp).
+  /// What nothing in the program writes needs no barrier.
+  void readsView(mlir::Value view) {
+    if (views[view].isWritten)
+      shared.readsView(view);
+  }
   Access access(mlir::Value view, mlir::ValueRange indices,
                 mlir::ValueRange limits, llvm::ArrayRef<int64_t> dims,
                 const Layout &layout, mlir::IRMapping &scalars);

@@ -19,6 +19,16 @@ bool SoftmaxShape::anyWindow() const {
   return llvm::any_of(windows, [](int64_t w) { return w != 0; });
 }
 
+int64_t SoftmaxShape::headsPerPoint() const {
+  auto uniform = [&](ArrayRef<int64_t> table) {
+    for (int64_t h = 0; h < static_cast<int64_t>(table.size()); ++h)
+      if (table[h] != table[h - h % group()])
+        return false;
+    return true;
+  };
+  return uniform(windows) && uniform(sinks) ? group() : 1;
+}
+
 int64_t SoftmaxShape::pinnedRows() const {
   int64_t rows = 0;
   for (int64_t n : sinks)
@@ -85,24 +95,31 @@ KeyTile hybrid::tile::keyTileAt(KernelBuilder &k, const KeyRange &range,
   return at;
 }
 
+Value hybrid::tile::isVisible(KernelBuilder &k, const Visibility &sees,
+                              Value key, Value query, Value limit) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(key.getType()).getShape();
+  auto scalar = [&](Value index) { return k.splat(k.toI32(index), shape); };
+  Value visible = k.le(key, query);
+  if (sees.window) {
+    Value near = k.lt(k.sub(query, key), scalar(sees.window));
+    if (sees.sinks)
+      near = k.either(near, k.lt(key, scalar(sees.sinks)));
+    visible = k.both(visible, near);
+  }
+  if (limit)
+    visible = k.both(visible, k.lt(key, scalar(limit)));
+  return visible;
+}
+
 Value hybrid::tile::maskScores(KernelBuilder &k, Value scores,
                                const Visibility &sees, Value query,
                                const KeyTile &keys) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(scores.getType()).getShape();
   int64_t columns[] = {1, shape[1]};
-  auto scalar = [&](Value index) { return k.splat(k.toI32(index), shape); };
   Value key = k.broadcast(
       k.add(k.splat(k.toI32(keys.first), columns), k.iota(1, columns)), shape);
-  Value row = k.broadcast(query, shape);
-  Value visible = k.le(key, row);
-  if (sees.window) {
-    Value near = k.lt(k.sub(row, key), scalar(sees.window));
-    if (sees.sinks)
-      near = k.either(near, k.lt(key, scalar(sees.sinks)));
-    visible = k.both(visible, near);
-  }
-  if (keys.limit)
-    visible = k.both(visible, k.lt(key, scalar(keys.limit)));
+  Value visible =
+      isVisible(k, sees, key, k.broadcast(query, shape), keys.limit);
   return k.select(visible, scores, k.full(kMinusInfinity, shape));
 }
 
@@ -141,13 +158,12 @@ OnlineSoftmax OnlineSoftmax::update(KernelBuilder &k, Value scores,
   return next;
 }
 
-Value OnlineSoftmax::output(KernelBuilder &k) const {
+Value OnlineSoftmax::output(KernelBuilder &k, StringRef name) const {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(sum.getType()).getShape();
   ArrayRef<int64_t> accShape = cast<RankedTensorType>(acc.getType()).getShape();
   Value one = k.full(1.0, shape), zero = k.zeros(shape);
   Value divisor = k.select(k.eq(sum, zero), one, sum);
-  return k.named("output",
-                 k.mul(acc, k.broadcast(k.div(one, divisor), accShape)));
+  return k.named(name, k.mul(acc, k.broadcast(k.div(one, divisor), accShape)));
 }
 
 Value OnlineSoftmax::logSumExp(KernelBuilder &k) const {

@@ -47,6 +47,11 @@ struct KeyTile {
 KeyTile keyTileAt(KernelBuilder &k, const KeyRange &range, mlir::Value n,
                   int64_t keyTile);
 
+/// Which keys are visible from which query positions, both i32 of one shape;
+/// `limit` as in KeyTile.
+mlir::Value isVisible(KernelBuilder &k, const Visibility &sees, mlir::Value key,
+                      mlir::Value query, mlir::Value limit);
+
 /// -inf where key position `keyFirst` + column is not visible from the query
 /// position of the row (`query` is [rows, 1] of i32).
 mlir::Value maskScores(KernelBuilder &k, mlir::Value scores,
@@ -66,8 +71,8 @@ struct OnlineSoftmax {
   /// valueDim].
   OnlineSoftmax update(KernelBuilder &k, mlir::Value scores,
                        mlir::Value values) const;
-  /// acc / sum, and 0 for a row that saw nothing.
-  mlir::Value output(KernelBuilder &k) const;
+  /// acc / sum, and 0 for a row that saw nothing; the name is the op's.
+  mlir::Value output(KernelBuilder &k, llvm::StringRef name = "output") const;
   /// ln of the sum, [rows, 1]; -inf for a row that saw nothing.
   mlir::Value logSumExp(KernelBuilder &k) const;
 };

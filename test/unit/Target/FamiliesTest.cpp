@@ -51,6 +51,7 @@ protected:
              &dk, &dv},
             symbols, 1e-5);
   }
+  void splitKeys(SoftmaxShape s);
 };
 
 } // namespace
@@ -87,8 +88,8 @@ TEST_F(SoftmaxKernelTest, Cached) {
           {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o}, symbols);
 }
 
-TEST_F(SoftmaxKernelTest, SplitKeys) {
-  SoftmaxShape s = softmaxShape(2, 1, 16, 16);
+void SoftmaxKernelTest::splitKeys(SoftmaxShape s) {
+  module = ModuleOp::create(UnknownLoc::get(&context));
   s.splits = 3;
   int64_t rows = 96;
   SegmentBuffers segs = segments({1, 2}, {80, 0});
@@ -99,13 +100,26 @@ TEST_F(SoftmaxKernelTest, SplitKeys) {
   HostBuffer vCache = random({2, s.kvHeads, rows, s.valueDim});
   HostBuffer part({t, s.heads, s.splits, s.valueDim}, kNaN),
       lse({t, s.heads, s.splits}, kNaN);
-  HostBuffer o(q.shape(), kNaN);
+  HostBuffer o({t, s.heads, s.valueDim}, kNaN);
   OpBuilder b = builder();
   compare(buildSoftmaxSplit(b, b.getUnknownLoc(), s),
           {&q, &kCache, &vCache, &segs.table, &segs.tokenSegment, &part, &lse},
           symbols);
   compare(buildSoftmaxCombine(b, b.getUnknownLoc(), s), {&part, &lse, &o},
           symbols);
+}
+
+TEST_F(SoftmaxKernelTest, SplitKeys) { splitKeys(softmaxShape(2, 1, 16, 16)); }
+
+TEST_F(SoftmaxKernelTest, SplitKeysElementwise) {
+  for (SoftmaxShape s :
+       {softmaxShape(2, 1, 16, 16), softmaxShape(3, 3, 40, 24),
+        softmaxShape(4, 2, 16, 16, {20, 20, 9, 30}, {2, 2, 0, 0})}) {
+    s.elementwise = true;
+    s.queryTile = 1;
+    s.keyTile = 16;
+    splitKeys(s);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -141,6 +141,26 @@ TEST_F(SoftmaxCachedTest, SplitKeysAndTheirCombine) {
         /*split=*/true);
 }
 
+// Steps read the cache a row at a time: groups that share a key head, windows,
+// sinks, rules that differ inside of a group, and several rows per call.
+TEST_F(SoftmaxCachedTest, WithoutMatrixProducts) {
+  auto elementwise = [](SoftmaxShape s, int64_t keyTile, int64_t splits = 1) {
+    s = tiles(std::move(s), 1, keyTile, splits);
+    s.elementwise = true;
+    return s;
+  };
+  Calls grows{{20, 0}, {1, 1}, {30, 1}, {1, 0}, {1, 3}};
+  for (bool split : {false, true}) {
+    int64_t splits = split ? 3 : 1;
+    check(elementwise(softmaxShape(4, 2, 4, 6), 8, splits), 64, grows, split);
+    check(elementwise(softmaxShape(4, 2, 4, 4, {0, 5, 9, 9}, {0, 2, 0, 0}), 8,
+                      splits),
+          64, grows, split);
+    check(elementwise(softmaxShape(2, 1, 4, 4, {4, 4}, {3, 3}), 2, splits), 11,
+          Calls{{2}, {5}, {5}, {1}, {4}}, split);
+  }
+}
+
 // Grouped heads belong to key heads in blocks; 24 is no multiple of a tile.
 TEST_F(SoftmaxCachedTest, ATT_14) {
   for (auto [heads, kvHeads] :

@@ -28,11 +28,19 @@ struct SoftmaxShape {
   int64_t queryTile = 64, keyTile = 64;
   /// Ranges of keys that work independently (buildSoftmaxSplit alone).
   int64_t splits = 1;
+  /// Over a cache, a query row at a time without matrix products, whose tiles
+  /// would be mostly padding: for steps, where reading the cache is what costs.
+  /// `queryTile` is 1.
+  bool elementwise = false;
   /// Of queries, keys, values, outputs, caches and their gradients; null is
   /// f32. Statistics and partial results are f32.
   mlir::Type element = {};
 
   int64_t group() const { return heads / kvHeads; }
+  /// Query heads that a point over a cache works on: those that share a key
+  /// head, so that the cache is read once for all of them; one where their
+  /// rules differ.
+  int64_t headsPerPoint() const;
   bool anyWindow() const;
   /// Rows of a cache that are never overwritten: the largest number of sinks.
   int64_t pinnedRows() const;
@@ -77,7 +85,8 @@ ProgramOp buildSoftmaxCached(mlir::OpBuilder &builder, mlir::Location loc,
 ProgramOp buildSoftmaxSplit(mlir::OpBuilder &builder, mlir::Location loc,
                             const SoftmaxShape &shape);
 
-/// Views: partial outputs, their log-sum-exp, o [t, H, Dv].
+/// Views: partial outputs, their log-sum-exp, o [t, H, Dv]. One point per
+/// token, elementwise one per token and head.
 ProgramOp buildSoftmaxCombine(mlir::OpBuilder &builder, mlir::Location loc,
                               const SoftmaxShape &shape);
 
