@@ -18,6 +18,7 @@
 #include "Scheduler.h"
 #include "hybrid/Tile/TileDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -67,6 +68,25 @@ static llvm::BitVector constantViews(func::FuncOp function,
   return constant;
 }
 
+/// Whether the launch runs in calls of few rows: it is not what an algorithm
+/// for these is chosen before.
+static bool isOfStep(DispatchOp dispatch) {
+  if (!isDecoded(dispatch))
+    return false;
+  for (Region *region = dispatch->getParentRegion();
+       auto choice = dyn_cast<AlternativesOp>(region->getParentOp());
+       region = choice->getParentRegion())
+    for (unsigned n = 0; n < region->getRegionNumber(); ++n) {
+      IntegerSet guard = cast<IntegerSetAttr>(choice.getGuards()[n]).getValue();
+      for (CallSymbol rows :
+           {CallSymbol::tokens, CallSymbol::segments, CallSymbol::longest})
+        if (guard.getConstraint(0).isFunctionOfSymbol(
+                static_cast<unsigned>(rows)))
+          return false;
+    }
+  return true;
+}
+
 unsigned hybrid::markOverlap(ModuleOp module) {
   // A program has one text for all of its launches.
   llvm::MapVector<Operation *, llvm::BitVector> constant;
@@ -76,7 +96,7 @@ unsigned hybrid::markOverlap(ModuleOp module) {
     auto function = dispatch->getParentOfType<func::FuncOp>();
     auto program = symbols.lookupNearestSymbolFrom<tile::ProgramOp>(
         dispatch, dispatch.getProgramAttr());
-    if (isDecoded(dispatch))
+    if (isOfStep(dispatch))
       steps.insert(program);
     llvm::BitVector views = constantViews(function, dispatch);
     auto [known, isNew] = constant.try_emplace(program, views);

@@ -127,6 +127,9 @@ void KernelLowering::addRows(Access &access, Value rows, Value mask, Value view,
   Layout layout = *access.layout.restricted(narrow).reshaped({narrow.front()});
   access.rows = get(rows, layout);
   access.masks = get(mask, layout);
+  // Two ways keep addresses of rows apart that would not all find registers:
+  // f32 attention over a ring spills without.
+  access.isAligned = views[view].isAlignedHere;
   // The thread's own row is in the index.
   Value stride = access.strides.front();
   int64_t bytes = storedBytes(access.element);

@@ -111,7 +111,7 @@ void KernelLowering::readViews(Value arguments) {
     Value bits = b.i64(0);
     if (!type.isContiguous())
       bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), view.base);
-    bool isStatic = type.isContiguous();
+    bool isProved = type.isContiguous(), isStatic = isProved;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       auto number64 = [&](int64_t known, int64_t offset) {
         return ShapedType::isDynamic(known)
@@ -121,16 +121,19 @@ void KernelLowering::readViews(Value arguments) {
       view.sizes.push_back(number64(type.getShape()[dim], kSizesOffset));
       int64_t stride = type.getStrides()[dim];
       view.strides.push_back(number64(stride, kStridesOffset));
-      if (ShapedType::isDynamic(stride) && !isMultipleOf16(type, dim)) {
+      if (ShapedType::isDynamic(stride)) {
         isStatic = false;
+        isProved = isProved && isMultipleOf16(type, dim);
         bits = b.createOrFold<arith::OrIOp>(
             bits, b.mul(view.strides.back(), b.i64(storedBytes(view.element))));
       }
     }
     if (!isStatic)
-      view.isAligned = arith::CmpIOp::create(
+      view.isAlignedHere = arith::CmpIOp::create(
           b, arith::CmpIPredicate::eq,
           b.createOrFold<arith::AndIOp>(bits, b.i64(15)), b.i64(0));
+    if (!isProved)
+      view.isAligned = view.isAlignedHere;
     views[argument] = view;
   }
 }

@@ -59,8 +59,9 @@ private:
     bool isWritten;
     /// Whether nothing writes it while the kernel is there.
     bool isConstant;
-    /// Whether 16-byte accesses are possible; null where the type says so.
-    mlir::Value isAligned;
+    /// Whether 16-byte accesses are possible, by the strides of this launch, and
+    /// where that is needed; null where the type says so.
+    mlir::Value isAlignedHere, isAligned;
   };
   struct Distributed {
     Layout layout;

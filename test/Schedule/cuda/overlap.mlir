@@ -1,5 +1,6 @@
 // Launches of decoding steps may begin early and read what no launch writes:
-// the parameter, not the row, not the state. Programs of other entries wait.
+// the parameter, not the row, not the state. Programs of longer calls and of
+// other entries wait.
 //
 // RUN: hybrid-opt %s --hybrid-schedule=target=cuda | FileCheck %s
 // RUN: hybrid-opt %s --hybrid-schedule=target=cpu | FileCheck %s --check-prefix=CPU
@@ -7,7 +8,8 @@
 // CPU-NOT: tile.overlap
 // CHECK-DAG: tile.program @row_products{{.*}}tile.overlap = array<i64: 1>
 // CHECK-DAG: tile.program @softmax_append{{.*}}tile.overlap = array<i64: 4, 5>
-// CHECK-DAG: tile.program @softmax_cached{{.*}}tile.overlap = array<i64: 3, 4>
+// CHECK-DAG: tile.program @softmax_split{{.*}}tile.overlap = array<i64: 3, 4>
+// CHECK-DAG: tile.program @product_{{[0-9a-f]+}}({{.*}}) grid {{.*}} order [parallel, parallel] {
 // CHECK-DAG: tile.program @rowwise_{{[0-9a-f]+}}(%{{.*}}: !tile.view<?x8xf32>, %{{.*}}: !tile.view<?x8xf32>) grid {{.*}} order [parallel] {
 #map = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s4)>
 !row = tensor<?x64xf32>
