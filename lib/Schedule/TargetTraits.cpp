@@ -37,7 +37,7 @@ static constexpr TargetTraits kCPU = {
     /*warpgroupColumns=*/0,
     /*warpgroupDepth=*/0,
     /*copyBytes=*/0,
-    /*persistentProducts=*/false,
+    /*persistentDepth=*/0,
     /*singleRows=*/8,
     /*stepTokens=*/4,
     /*overlaps=*/false,
@@ -100,7 +100,7 @@ static constexpr TargetTraits kCUDA = {
     /*warpgroupColumns=*/0,
     /*warpgroupDepth=*/0,
     /*copyBytes=*/0,
-    /*persistentProducts=*/false,
+    /*persistentDepth=*/0,
     /*singleRows=*/0,
     /*stepTokens=*/4,
     /*overlaps=*/true,
@@ -168,8 +168,7 @@ static constexpr TargetTraits withWarpgroupProducts(llvm::StringLiteral name) {
   traits.warpgroupColumns = 256;
   traits.warpgroupDepth = 64;
   traits.copyBytes = 192 << 10;
-  // Until a card has timed it beside a block per tile.
-  traits.persistentProducts = false;
+  traits.persistentDepth = 8192;
   return traits;
 }
 

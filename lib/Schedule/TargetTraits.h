@@ -44,9 +44,9 @@ struct TargetTraits {
   /// tile of columns, the depth of a tile, and the bytes of shared memory that
   /// its copies may take.
   int64_t warpgroups, warpgroupColumns, warpgroupDepth, copyBytes;
-  /// Whether one block per processor takes all tiles of such a product, each a
-  /// tile after another.
-  bool persistentProducts;
+  /// Depth up to which one block per processor takes the tiles of such a
+  /// product one after another; a deep tile has little to hide.
+  int64_t persistentDepth;
 
   /// A tile is computed whole, so a step has programs of its own on a target
   /// whose tiles are not shared by threads: products of a single row, row-wise

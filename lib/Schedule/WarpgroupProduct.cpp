@@ -114,8 +114,9 @@ void hybrid::recordProduct(tile::ProgramOp program,
     record.traverse({0, 2, 1}, kGroup);
   else
     record.traverse({1, 0}, kGroup);
-  // A single tile of depth is no loop.
-  if (target.persistentProducts && shape.depth != shape.depthTile)
+  // A single tile of depth is no loop, and tokens are many.
+  if (!ShapedType::isDynamic(shape.depth) && shape.depth > shape.depthTile &&
+      shape.depth <= target.persistentDepth)
     record.persist();
   record.write();
 }

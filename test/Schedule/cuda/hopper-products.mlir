@@ -18,7 +18,7 @@
 // CHECK-SAME:    roles {load = {registers = 24 : i64, warpgroups = 1 : i64}, multiply = {registers = 240 : i64, warpgroups = 2 : i64}}
 // CHECK-SAME:    load_a = {barrier = "mbarrier", buffers = 4 : i64, role = "load"}
 // CHECK-SAME:    product = {role = "multiply", wait = 1 : i64}
-// CHECK-SAME:    hopper.group = 16 : i64, hopper.traversal = array<i64: 1, 0>
+// CHECK-SAME:    hopper.group = 16 : i64, hopper.persistent, hopper.traversal = array<i64: 1, 0>
 func.func @loss(%x: tensor<?x1024xbf16>, %w: tensor<3584x1024xbf16>) -> tensor<?x3584xbf16>
     attributes {hybrid.entry = "loss"} {
   %y = hybrid.product %x, %w transpose_b
@@ -59,7 +59,7 @@ func.func @input_gradient(%dy: tensor<?x1024xf16>, %w: tensor<1024x320xf16>) -> 
 // CHECK:         tile.load %arg0[{{.*}}] dims [0, 1] limit(%{{.*}}) {tile.name = "load_a"} : !tile.view<?x1024xbf16> -> tensor<64x128xbf16>
 // CHECK:         tile.load %arg1[{{.*}}] dims [0, 1] limit(%{{.*}}) {tile.name = "load_b"} : !tile.view<?x1024xbf16> -> tensor<64x256xbf16>
 // CHECK:         tile.dot {{.*}}transpose_a
-// CHECK:       tile.schedule @[[P]] {{.*}}hopper.traversal = array<i64: 0, 2, 1>
+// CHECK:       tile.schedule @[[P]] {{.*}} {hopper.group = 16 : i64, hopper.traversal = array<i64: 0, 2, 1>}
 // CHECK:       tile.program @product_sum_
 // CHECK:         tensor<16x128xf32>
 // CHECK-NOT:   tile.schedule

@@ -106,7 +106,7 @@ private:
   template <typename Store> Stored storedBy(Store store);
   mlir::LogicalResult emitStore(mlir::Operation *op);
   void storeRows(const Stored &s);
-  void storePairs(const Stored &s);
+  void storeQuads(const Stored &s);
   void storeElements(const Stored &s);
   mlir::Value isInside(const Stored &s, mlir::Value row, mlir::Value column);
   mlir::Value isAligned(const Stored &s, int64_t bytes);

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three ways: 16-bit tiles in pieces of 16 bytes after an exchange between
-// lanes, f32 tiles in the pairs that a thread holds, and element by element
-// what has no such places.
+// Three ways: 16-bit tiles and f32 tiles in pieces of 16 bytes after an
+// exchange between lanes, and element by element what has no such places.
 //
 //===----------------------------------------------------------------------===//
 
@@ -154,20 +153,39 @@ void KernelEmitter::storeRows(const Stored &s) {
   }
 }
 
-/// Registers 2n and 2n + 1 are neighbours in a row.
-void KernelEmitter::storePairs(const Stored &s) {
+/// Registers 2n and 2n + 1 are neighbours in a row. A lane gives its pair of
+/// one of two neighbouring tiles of eight columns for the other lane's of the
+/// other tile: even lanes have four columns of the first, odd ones of the
+/// second.
+void KernelEmitter::storeQuads(const Stored &s) {
   Layout layout = fragmentLayout(s.type().getShape());
-  int64_t bytes = storedBytes(s.type().getElementType());
+  constexpr int64_t kTileColumns = 8, kBytes = 4;
   const Values &elements = tiles[s.tile];
-  for (int64_t reg = 0; reg < layout.numRegisters(); reg += 2) {
-    Coordinates offset = layout.registerOffset(reg);
-    Value row = b.add(threadRow, b.i32(offset[0])),
-          column = b.add(threadColumn, b.i32(offset[1]));
-    Value at =
-        b.address(s.address, b.add(b.mul(b.widen(row), s.stride),
-                                   b.mul(b.widen(column), b.i64(bytes))));
-    put(s, isInside(s, row, column), {elements[reg], elements[reg + 1]}, at);
-  }
+  Value odd = arith::AndIOp::create(b, b.lane(), b.i32(1));
+  Value isOdd =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, odd, b.i32(0));
+  // From the even lane's column to the other tile's.
+  Value own = b.add(threadColumn, b.mul(odd, b.i32(kTileColumns - 2)));
+  for (int64_t first = 0; first < s.type().getDimSize(1);
+       first += 2 * kTileColumns)
+    for (int64_t half : {0, 8}) {
+      Value quad[4];
+      for (int64_t n : {0, 1}) {
+        Value
+            low = elements[*layout.registerAt({half, first + n})],
+            high =
+                elements[*layout.registerAt({half, first + kTileColumns + n})];
+        Value got = b.shuffleXor(b.select(isOdd, low, high), 1);
+        quad[n] = b.select(isOdd, got, low);
+        quad[2 + n] = b.select(isOdd, high, got);
+      }
+      Value row = b.add(threadRow, b.i32(half)),
+            column = b.add(own, b.i32(first));
+      Value at =
+          b.address(s.address, b.add(b.mul(b.widen(row), s.stride),
+                                     b.mul(b.widen(column), b.i64(kBytes))));
+      put(s, isInside(s, row, column), ValueRange(quad), at);
+    }
 }
 
 void KernelEmitter::storeElements(const Stored &s) {
@@ -211,18 +229,18 @@ LogicalResult KernelEmitter::emitStore(Operation *op) {
                          "program to the generic path");
   Stored s = sum ? storedBy(sum) : storedBy(cast<tile::StoreOp>(op));
   RankedTensorType type = s.type();
-  constexpr int64_t kWide = 32, kPairBytes = 8;
+  constexpr int64_t kWide = 32, kQuads = 16;
   bool isMatrix = type.getRank() == 2 && type.getDimSize(1) > 1;
   bool inRows = isMatrix && isHalf(type) && type.getDimSize(1) % kWide == 0,
-       inPairs = isMatrix && !isHalf(type) &&
-                 storedBytes(type.getElementType()) * 2 == kPairBytes;
-  if (!inRows && !inPairs)
+       inQuads = isMatrix && type.getElementType().isF32() &&
+                 type.getDimSize(1) % kQuads == 0;
+  if (!inRows && !inQuads)
     return storeElements(s), success();
-  Value isWhole = isAligned(s, inRows ? 16 : kPairBytes);
+  Value isWhole = isAligned(s, 16);
   auto branch = scf::IfOp::create(b, isWhole, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  inRows ? storeRows(s) : storePairs(s);
+  inRows ? storeRows(s) : storeQuads(s);
   b.setInsertionPointToStart(branch.elseBlock());
   storeElements(s);
   return success();

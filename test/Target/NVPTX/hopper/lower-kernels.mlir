@@ -93,9 +93,9 @@ hopper.kernel @product(%a: !tile.view<?x128xbf16>, %c: !tile.view<?x64xf32>)
 // CHECK-SAME: left, right, adds, 1, 1, 1, 1;
 // CHECK-SAME: add.s64 right, $32, 128;
 // CHECK-SAME: add.s64 left, $33, 128;
-// Sums are added to what lies there, two neighbours at a time.
-// CHECK: ld.global.v2.b32
-// CHECK: st.global.v2.b32
+// Sums are added to what lies there, four neighbours at a time.
+// CHECK: ld.global.v4.b32
+// CHECK: st.global.v4.b32
 hopper.kernel @columns(%a: !tile.view<?x128xbf16>, %c: !tile.view<128x64xf32>)
     grid affine_map<()[t, s, l, n, c, d] -> (1)> traversal [0] descending [] group 1 {
   %c0 = arith.constant 0 : i32

@@ -53,7 +53,8 @@ protected:
   void build(tile::ProductShape shape, int64_t columns = 256) {
     context.loadDialect<HopperDialect>();
     TargetTraits target = *lookupTarget("cuda:sm_90a");
-    target.persistentProducts = isPersistent;
+    if (!isPersistent)
+      target.persistentDepth = 0;
     tiled = tiledForWarpgroups(shape, target, columns);
     programs = ModuleOp::create(UnknownLoc::get(&context));
     OpBuilder builder = OpBuilder::atBlockEnd(programs->getBody());
@@ -125,7 +126,7 @@ TEST_F(HopperProducts, ForwardInF16) {
 }
 
 TEST_F(HopperProducts, Logits) {
-  // Stored as f32, in pairs; an odd number of columns one by one.
+  // Stored as f32, in fours; an odd number of columns one by one.
   for (int64_t columns : {128, 65}) {
     tile::ProductShape shape = forward(columns, 64);
     shape.resultElement = {};

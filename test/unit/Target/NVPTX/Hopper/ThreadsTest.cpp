@@ -40,6 +40,7 @@ public:
   std::map<int64_t, double> numbers;  // the same of f32
   std::map<int64_t, int64_t> parameters;
   int64_t block = 0, blocks = 1;
+  bool storesNumbers = false; // f32, else 16 bits
   std::string unknown;
 
   void run(func::FuncOp function) {
@@ -184,25 +185,25 @@ private:
         memory[int64_t(operand(0))] = uint16_t(operand(2));
       return {};
     }
-    // The type of the elements is not in the text: four words are of 16 bits.
-    if (words.contains("@p st.global.v4.b32")) {
+    int64_t count = words.contains(".v4.b32") ? 4
+                    : words.contains(".b32")  ? 1
+                                              : 0;
+    if (count && words.contains("@p st.global")) {
       std::vector<int64_t> stored;
-      for (unsigned n = 0; n < 4; ++n)
+      for (int64_t n = 0; n < count; ++n) {
         stored.push_back(int64_t(operand(2 + n)));
-      if (operand(1) != 0)
+        if (storesNumbers && operand(1) != 0)
+          numbers[int64_t(operand(0)) + 4 * n] = operand(2 + n);
+      }
+      EXPECT_EQ(int64_t(operand(0)) % (4 * count), 0);
+      // The type of the elements is not in the text.
+      if (!storesNumbers && operand(1) != 0)
         put(int64_t(operand(0)), stored);
       return {};
     }
-    bool isPair = words.contains(".global.v2.b32");
-    if (words.contains("@p st.global") && (isPair || words.contains(".b32"))) {
-      EXPECT_EQ(int64_t(operand(0)) % (isPair ? 8 : 4), 0);
-      for (unsigned n = 0; operand(1) != 0 && n < (isPair ? 2 : 1); ++n)
-        numbers[int64_t(operand(0)) + 4 * n] = operand(2 + n);
-      return {};
-    }
-    if (words.contains("@p ld.global")) {
+    if (count && words.contains("@p ld.global")) {
       Cell cell;
-      for (unsigned n = 0; n < (isPair ? 2 : 1); ++n)
+      for (int64_t n = 0; n < count; ++n)
         cell.words.push_back(
             operand(1) == 0 ? 0
                             : int64_t(numbers.at(int64_t(operand(0)) + 4 * n)));
@@ -302,6 +303,7 @@ hopper.kernel @k(%o: !view)
     threads.parameters = {{0, base}, {8, rows},      {16, 3},
                           {24, 64},  {40, 192},      {48, 64},
                           {56, 1},   {72, sizes[0]}, {80, sizes[1]}};
+    threads.storesNumbers = !isHalf;
     threads.blocks = form.blocks ? form.blocks : sizes[0] * sizes[1];
     for (int64_t block = 0; block < threads.blocks; ++block) {
       threads.block = block;
@@ -388,9 +390,9 @@ TEST_F(HopperThreads, WideStoresUpToAColumn) {
   }
 }
 
-// f32 goes in the pairs that a thread holds, or one by one.
-TEST_F(HopperThreads, PairsOfNumbers) {
-  for (int64_t columns : {64, 50, 49})
+// f32 goes in fours, half of them another lane's, or one by one.
+TEST_F(HopperThreads, FoursOfNumbers) {
+  for (int64_t columns : {64, 52, 50, 49})
     for (int64_t base : {1 << 20, (1 << 20) + 4}) {
       threads = Threads();
       store(kColumns, 70, base, {"f32", columns, "store"});
@@ -401,7 +403,7 @@ TEST_F(HopperThreads, PairsOfNumbers) {
 }
 
 TEST_F(HopperThreads, SumsAreAddedToWhatIsThere) {
-  for (int64_t columns : {64, 50, 49}) {
+  for (int64_t columns : {64, 52, 49}) {
     threads = Threads();
     for (int64_t row = 0; row < 70; ++row)
       for (int64_t head = 0; head < 3; ++head)
