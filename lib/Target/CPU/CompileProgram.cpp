@@ -127,6 +127,11 @@ void hybrid::cpu::buildPlacementPipeline(OpPassManager &passes, Level level) {
 
 void hybrid::cpu::buildPipeline(OpPassManager &passes, Level level) {
   buildPlacementPipeline(passes, level);
+  // Arithmetic of narrower floats is that of f32, rounded once an operation.
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f16"};
+  emulate.targetTypeStr = "f32";
+  passes.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
   passes.addPass(createHybridCPUExpandMath());
   passes.addPass(createHybridCPUExpandCasts({traitsOf(level).name.str()}));
   arith::ArithExpandOpsPassOptions expand;

@@ -330,6 +330,32 @@ Value expand(OpBuilder &builder, Operation *op) {
       .Default([](Operation *) { return Value(); });
 }
 
+/// A function of narrower floats is that of f32, rounded once: the op in f32
+/// that takes the place of `op`, or `op`.
+Operation *widened(Operation *op) {
+  Type type = op->getResult(0).getType();
+  if (!getElementTypeOrSelf(type).isF16() &&
+      !getElementTypeOrSelf(type).isBF16())
+    return op;
+  OpBuilder builder(op);
+  auto wide = [&](Type narrow) -> Type {
+    auto vector = dyn_cast<VectorType>(narrow);
+    return vector ? Type(vector.clone(builder.getF32Type()))
+                  : builder.getF32Type();
+  };
+  Operation *made = op->clone();
+  for (OpOperand &operand : made->getOpOperands())
+    if (isa<FloatType>(getElementTypeOrSelf(operand.get())))
+      operand.set(arith::ExtFOp::create(
+          builder, op->getLoc(), wide(operand.get().getType()), operand.get()));
+  made->getResult(0).setType(wide(type));
+  builder.insert(made);
+  op->getResult(0).replaceAllUsesWith(
+      arith::TruncFOp::create(builder, op->getLoc(), type, made->getResult(0)));
+  op->erase();
+  return made;
+}
+
 struct ExpandMath : hybrid::impl::HybridCPUExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     SmallVector<Operation *> found;
@@ -338,6 +364,7 @@ struct ExpandMath : hybrid::impl::HybridCPUExpandMathBase<ExpandMath> {
         found.push_back(op);
     });
     for (Operation *op : found) {
+      op = widened(op);
       if (isa<math::SqrtOp, math::AbsFOp, math::CopySignOp, math::AbsIOp>(op))
         continue;
       OpBuilder builder(op);

@@ -91,7 +91,8 @@ def HybridCPUExpandMath : Pass<"hybrid-cpu-expand-math"> {
     `llvm.fmuladd`, which is fused where the level has the instruction. `sqrt`,
     `absf` and `copysign` stay. Errors are within 4 ulp of the f32 result
     (`erf` within 6; `exp` within 1.2e-7 relative on [-87, 0]); denormals, infinities
-    and NaN are kept. Angles are reduced in f64. Any other `math` op is an error.
+    and NaN are kept. Angles are reduced in f64. Functions of f16 and bf16 are those
+    of f32, rounded once. Any other `math` op is an error.
 
     Before, from `test/Target/CPU/expand-math.mlir`:
 

@@ -162,6 +162,90 @@ TEST_F(KernelFaults, GEN_12) {
   }
 }
 
+/// Arithmetic of bf16 and f16 is that of f32, rounded once an operation: each
+/// kind that a program can have, at every level, without a library.
+TEST_F(KernelFaults, GEN_18) {
+  struct Case {
+    const char *body;
+    double (*reference)(double x, double y);
+  };
+  // What %z is of %a and %b, which are x and y in the type T.
+  const Case cases[] = {
+      {"%z = arith.addf %a, %b : tensor<4xT>",
+       [](double x, double y) { return x + y; }},
+      {"%z = arith.subf %a, %b : tensor<4xT>",
+       [](double x, double y) { return x - y; }},
+      {"%z = arith.mulf %a, %b : tensor<4xT>",
+       [](double x, double y) { return x * y; }},
+      {"%z = arith.divf %a, %b : tensor<4xT>",
+       [](double x, double y) { return double(float(x) / float(y)); }},
+      {"%z = arith.negf %a : tensor<4xT>", [](double x, double) { return -x; }},
+      {"%z = arith.maximumf %a, %b : tensor<4xT>",
+       [](double x, double y) { return std::max(x, y); }},
+      {"%z = math.fma %a, %a, %b : tensor<4xT>",
+       [](double x, double y) { return x * x + y; }},
+      {"%z = math.exp %a : tensor<4xT>",
+       [](double x, double) { return std::exp(x); }},
+      {"%z = math.absf %a : tensor<4xT>",
+       [](double x, double) { return std::fabs(x); }},
+      {"%c = arith.cmpf olt, %a, %b : tensor<4xT>\n"
+       "%z = arith.select %c, %b, %a : tensor<4xi1>, tensor<4xT>",
+       [](double x, double y) { return x < y ? y : x; }},
+      {"%i = tile.iota dim 0 : tensor<4xi32>\n"
+       "%f = arith.sitofp %i : tensor<4xi32> to tensor<4xT>\n"
+       "%h = arith.subf %f, %f : tensor<4xT>\n"
+       "%z = arith.addf %h, %a : tensor<4xT>",
+       [](double x, double) { return x; }},
+      {"%s = tile.reduce sum %a dim 0 : tensor<4xT>\n"
+       "%m = tile.reduce max %a dim 0 : tensor<4xT>\n"
+       "%d = arith.subf %s, %s : tensor<1xT>\n"
+       "%e = arith.subf %m, %m : tensor<1xT>\n"
+       "%g = arith.addf %d, %e : tensor<1xT>\n"
+       "%w = tile.broadcast %g : tensor<1xT> to tensor<4xT>\n"
+       "%z = arith.addf %w, %a : tensor<4xT>",
+       [](double x, double) { return x; }},
+      {"%c1 = arith.constant 1 : index\n%c3 = arith.constant 3 : index\n"
+       "%z = scf.for %k = %c0 to %c3 step %c1 iter_args(%s = %b) -> "
+       "(tensor<4xT>) {\n"
+       "  %p = arith.addf %s, %a : tensor<4xT>\n"
+       "  scf.yield %p : tensor<4xT>\n}",
+       nullptr}};
+  const std::pair<const char *, const llvm::fltSemantics &> types[] = {
+      {"bf16", llvm::APFloat::BFloat()}, {"f16", llvm::APFloat::IEEEhalf()}};
+  for (const auto &type : types)
+    for (const Case &one : cases) {
+      std::string text = std::string("%a = arith.truncf %x : tensor<4xf32> "
+                                     "to tensor<4xT>\n"
+                                     "%r = arith.addf %x, %one : "
+                                     "tensor<4xf32>\n"
+                                     "%b = arith.truncf %r : tensor<4xf32> to "
+                                     "tensor<4xT>\n") +
+                         one.body +
+                         "\n%y = arith.extf %z : tensor<4xT> to "
+                         "tensor<4xf32>";
+      for (size_t at; (at = text.find("xT>")) != std::string::npos;)
+        text.replace(at + 1, 1, type.first);
+      SCOPED_TRACE(text);
+      HostBuffer in({4}, 0.0), out({4}, kNaN);
+      llvm::copy(std::vector<double>{0.3f, -1.7f, 2.3f, -0.01f},
+                 in.elements().begin());
+      auto narrow = [&](double x) { return rounded(x, type.second); };
+      forEachLevel(unary(text), {in, out}, {1, 1, 1, 0, 0, 0},
+                   [&](const HostBuffer &results) {
+                     for (auto [given, got] :
+                          llvm::zip(in.elements(), results.elements())) {
+                       double x = narrow(given),
+                              y = narrow(float(given) + 1.0f);
+                       double want =
+                           one.reference
+                               ? narrow(one.reference(x, y))
+                               : narrow(narrow(narrow(y + x) + x) + x);
+                       EXPECT_EQ(got, want) << "of " << given;
+                     }
+                   });
+    }
+}
+
 /// f32 becomes bf16 by rounding to nearest even; a NaN stays one though its
 /// leading bits are those of infinity.
 TEST_F(KernelFaults, GEN_19_bits) {
