@@ -180,6 +180,16 @@ static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
        << buffer.buffer->last << "\n";
 }
 
+/// What an entry's buffers of a kind have more than another entry has of it: of
+/// the parameters, a model in bf16 reads few in f32 and changes all.
+static uint64_t sizeBeyond(const EntryMemory &entry, BufferKind kind,
+                           uint64_t size) {
+  for (auto [known, bytes] : entry.bound)
+    if (known == kind)
+      return size > bytes ? size - bytes : 0;
+  return size;
+}
+
 /// What a process holds for training and for serving, by its entries.
 static void printTotals(llvm::raw_ostream &os,
                         const llvm::StringMap<EntryMemory> &entries) {
@@ -194,10 +204,9 @@ static void printTotals(llvm::raw_ostream &os,
     uint64_t bytes = total(it->second);
     if (auto update = entries.find("update"); update != entries.end())
       for (auto [kind, size] : update->second.bound)
-        if (kind == BufferKind::Moment1 || kind == BufferKind::Moment2)
-          bytes += size;
+        bytes += sizeBeyond(it->second, kind, size);
     printLine(os, "training", bytes,
-              "all of backward, and the moments of update");
+              "all of backward, and the parameters and moments of update");
   }
   if (auto it = entries.find("extend"); it != entries.end())
     printLine(os, "inference", total(it->second), "all of extend");

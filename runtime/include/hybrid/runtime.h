@@ -205,7 +205,8 @@ typedef struct hyb_parameter {
   int32_t rank;
   const int64_t *shape; /* [out, in] for a weight */
   /* Row-major; may be written while nothing runs. NULL on a GPU: use
-   * hyb_model_read_parameter and hyb_model_write_parameter. */
+   * hyb_model_read_parameter and hyb_model_write_parameter, which on a
+   * processor too spare a model in bf16 or f16 a copy of all in f32. */
   float *data;
   int32_t weight_decay; /* 1 when weight decay applies */
 } hyb_parameter;
@@ -224,7 +225,13 @@ HYB_API hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
                                              int64_t elements,
                                              hyb_error *error);
 
-/* Reads all parameters from a `.safetensors` file, or the checkpoint in the
+/* A model in bf16 or f16 holds its parameters in that type alone until the first
+ * optimiser is made or something below gives out or changes their f32 memory;
+ * then they are read from the file again, which stays open until that time and
+ * must not be written in place. What is read or saved is always the f32 number
+ * of the file.
+ *
+ * Reads all parameters from a `.safetensors` file, or the checkpoint in the
  * folder of a training run: every parameter of the model must be there with its shape as F32, BF16 or F16, and nothing else. The
  * parameters are unchanged on failure. */
 HYB_API hyb_status hyb_model_load_weights(hyb_model *model, const char *path,

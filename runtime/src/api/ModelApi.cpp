@@ -80,6 +80,11 @@ hyb_status hyb_model_get_parameter(hyb_model *model, int64_t index,
     HYB_NEED(parameter);
     HYB_ASSIGN(const ParameterInfo *found, parameterAt(*model->impl, index));
     const ParameterInfo &info = *found;
+    // Whoever has the address may write there without a word.
+    if (model->impl->device().isHost()) {
+      HYB_TRY(model->impl->needMasters());
+      model->impl->parametersAreShared();
+    }
     hyb_parameter full = {};
     full.path = info.path.c_str();
     full.rank = static_cast<int32_t>(info.shape.size());
@@ -124,6 +129,7 @@ hyb_status hyb_model_share_parameter(hyb_model *model, int64_t index,
     HYB_NEED(tensor);
     Model &impl = *model->impl;
     HYB_ASSIGN(const ParameterInfo *info, parameterAt(impl, index));
+    HYB_TRY(impl.needMasters());
     impl.parametersAreShared();
     *tensor = shareTensor(impl.device(), impl.parameterMemory(),
                           info->offset * kElementBytes, info->shape);

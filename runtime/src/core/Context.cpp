@@ -22,7 +22,6 @@ constexpr size_t kMaxInstances = 8;
 /// The bits of a float that is not a number.
 /// As f32, and in either half as bf16 and f16.
 constexpr uint32_t kNotANumber = 0x7fc07fc0;
-constexpr const char *kCopyEntry = "copy_parameters";
 } // namespace
 
 Result<std::unique_ptr<Context>>
@@ -80,7 +79,7 @@ Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels) {
 
 void Context::bindBuffers(Bindings &bindings) const {
   bindings.arena = arena.data();
-  bindings.parameters = owner->parameters();
+  bindings.parameters = owner->boundParameters();
   bindings.parameterCopies = owner->parameterCopies();
   bindings.constants = owner->constants();
   bindings.ids = inputs.deviceAt(places.offset[Ids]);
@@ -97,6 +96,12 @@ void Context::bindBuffers(Bindings &bindings) const {
 
 Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
                                             const CallShape &shape) {
+  // Parameters are elsewhere from the first optimiser on.
+  if (owner->holdsMasters() != sawMasters) {
+    HYB_TRY(runner->finish());
+    instances.clear();
+    sawMasters = owner->holdsMasters();
+  }
   for (size_t i = instances.size(); i-- > 0;)
     if (&instances[i]->entry() == &entry && instances[i]->shape() == shape) {
       std::rotate(instances.begin() + static_cast<ptrdiff_t>(i),
@@ -129,7 +134,8 @@ Status Context::reserve(const std::string &entryName, const CallShape &shape) {
 /// Entries read the parameters' copies in the compute type; what changes the
 /// parameters other than `update`, which writes both, makes them stale.
 Status Context::refreshCopies(const PlanEntry &entry) {
-  if (!owner->parameterCopies() || entry.name == kCopyEntry)
+  if (!owner->parameterCopies() || !owner->holdsMasters() ||
+      entry.name == kCopyEntry)
     return Status();
   std::unique_lock<std::mutex> lock = owner->lockCopies();
   if (!owner->copiesAreStale())

@@ -144,6 +144,8 @@ private:
   std::vector<std::unique_ptr<SequenceTables>> sequenceTables;
   /// The most recently used is last. Gone before the queue that prepared them.
   std::vector<std::unique_ptr<PlanInstance>> instances;
+  /// What the model held when they were made.
+  bool sawMasters = true;
   bool profiling = false;
   Trace *trace = nullptr;
   Profiles profile;

@@ -173,6 +173,13 @@ class HostView {
 public:
   static Result<HostView> of(const Device &device, const void *address,
                              int64_t bytes);
+  /// Of a copy that is there already.
+  static HostView holding(Memory copy) {
+    HostView view;
+    view.copy = std::move(copy);
+    view.address = view.copy.data();
+    return view;
+  }
 
   const char *bytes() const { return static_cast<const char *>(address); }
   const float *floats() const { return static_cast<const float *>(address); }

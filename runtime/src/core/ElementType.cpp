@@ -61,6 +61,36 @@ float f16ToFloat(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
+namespace {
+uint32_t bitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+} // namespace
+
+uint16_t floatToBf16(float value) {
+  uint32_t bits = bitsOf(value);
+  if (std::isnan(value))
+    return uint16_t(bits >> 16 | 0x40);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+uint16_t floatToF16(float value) {
+  uint32_t sign = bitsOf(value) >> 16 & 0x8000, size = bitsOf(value) << 1 >> 1;
+  if (std::isnan(value))
+    return uint16_t(sign | 0x7e00);
+  // From halfway between the largest number and the next power of two on.
+  if (size >= bitsOf(65520.0f))
+    return uint16_t(sign | 0x7c00);
+  // Denormal numbers are multiples of 2^-24, which the addition rounds to.
+  if (size < bitsOf(0x1p-14f))
+    return uint16_t(sign | (bitsOf(std::fabs(value) + 0.5f) - bitsOf(0.5f)));
+  // A carry reaches the exponent, whose bias is less by 112.
+  size += 0xfff + (size >> 13 & 1);
+  return uint16_t(sign | ((size >> 13) - (112u << 10)));
+}
+
 float floatAt(ElementType type, const void *data, int64_t index) {
   if (type == ElementType::F32)
     return static_cast<const float *>(data)[index];

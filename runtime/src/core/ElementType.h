@@ -37,6 +37,9 @@ inline bool isFloat(ElementType type) { return type != ElementType::I32; }
 /// The number with these bits; exact.
 float bf16ToFloat(uint16_t bits);
 float f16ToFloat(uint16_t bits);
+/// Rounded to nearest even, as compiled code does it; a NaN stays one.
+uint16_t floatToBf16(float value);
+uint16_t floatToF16(float value);
 /// Element `index` of an array of floats of the type.
 float floatAt(ElementType type, const void *data, int64_t index);
 

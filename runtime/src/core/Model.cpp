@@ -8,6 +8,7 @@
 
 #include "core/Model.h"
 
+#include "core/ArenaLayout.h"
 #include "core/HbxFormat.h"
 #include "io/Safetensors.h"
 #include "train/Initialise.h"
@@ -59,10 +60,23 @@ Result<std::unique_ptr<Model>> Model::open(Runtime &runtime, Bytes bytes) {
 }
 
 Status Model::allocate() {
-  HYB_ASSIGN(weights, place->allocate(flatBytes()));
-  if (computeType() != ElementType::F32) {
+  mastersHeld = computeType() == ElementType::F32;
+  if (mastersHeld) {
+    HYB_ASSIGN(weights, place->allocate(flatBytes()));
+  } else {
     HYB_ASSIGN(copies, place->allocate(tables.parameters.elements *
                                        elementBytes(computeType())));
+    std::set<std::string> paths = tables.plan.wideParameters();
+    constexpr auto kElements =
+        static_cast<int64_t>(kArenaAlignment) / kElementBytes;
+    int64_t elements = 0;
+    for (const ParameterInfo &info : tables.parameters.parameters) {
+      bool isWide = paths.count(info.path) != 0;
+      wideOffsets.push_back(isWide ? elements : -1);
+      if (isWide)
+        elements += (info.elements + kElements - 1) / kElements * kElements;
+    }
+    HYB_ASSIGN(wide, place->allocate(elements * kElementBytes));
   }
   const std::vector<uint32_t> &constants = tables.plan.constants;
   int64_t bytes = static_cast<int64_t>(constants.size()) * kElementBytes;
@@ -115,10 +129,9 @@ Status checkParameter(const SafetensorsView &view, const ParameterInfo &info,
   return Status();
 }
 
-} // namespace
-
-Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
-                      const std::string &prefix, Device &device, void *target) {
+/// That the file has these parameters under `prefix` and nothing else.
+Status checkParameters(const SafetensorsView &view, const ParameterTable &table,
+                       const std::string &prefix) {
   for (const ParameterInfo &info : table.parameters)
     HYB_TRY(checkParameter(view, info, prefix + info.path));
   for (const TensorEntry &entry : view.tensors())
@@ -130,19 +143,38 @@ Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
                      "%s is not a parameter of the spec; the weights are for "
                      "another spec",
                      entry.name.c_str());
+  return Status();
+}
+
+/// The tensor's numbers in f32. Tensors of a file need not be aligned.
+void widen(const SafetensorsView &view, const TensorEntry &entry,
+           int64_t elements, float *target) {
+  const auto *source =
+      reinterpret_cast<const unsigned char *>(view.data(entry).data);
+  if (entry.type == DType::F32) {
+    std::memcpy(target, source, static_cast<size_t>(elements) * sizeof(float));
+    return;
+  }
+  bool isBrain = entry.type == DType::BF16;
+  for (int64_t i = 0; i < elements; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, source + 2 * i, 2);
+    target[i] = isBrain ? bf16ToFloat(bits) : f16ToFloat(bits);
+  }
+}
+
+} // namespace
+
+Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
+                      const std::string &prefix, Device &device, void *target) {
+  HYB_TRY(checkParameters(view, table, prefix));
   for (const ParameterInfo &info : table.parameters) {
     const TensorEntry &entry = *view.find(prefix + info.path);
-    Bytes data = view.data(entry);
     Memory wide;
-    const void *source = data.data;
+    const void *source = view.data(entry).data;
     if (entry.type != DType::F32) {
       HYB_ASSIGN(wide, Memory::allocate(info.elements * kElementBytes));
-      bool isBrain = entry.type == DType::BF16;
-      for (int64_t i = 0; i < info.elements; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, static_cast<const char *>(source) + 2 * i, 2);
-        wide.floats()[i] = isBrain ? bf16ToFloat(bits) : f16ToFloat(bits);
-      }
+      widen(view, entry, info.elements, wide.floats());
       source = wide.data();
     }
     HYB_TRY(device.write(static_cast<float *>(target) + info.offset, source,
@@ -161,14 +193,70 @@ std::string weightFile(const std::string &path) {
 Status Model::loadWeights(const std::string &given) {
   std::string path = weightFile(given);
   HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
+  if (!holdsMasters()) {
+    HYB_TRY(loadCopies(file.view).within(path));
+    loaded = std::make_unique<SafetensorsFile>(std::move(file));
+    return Status();
+  }
   parametersChanged();
   return copyParameters(file.view, tables.parameters, "", *place,
                         weights.data())
       .within(path);
 }
 
+/// Rounds a parameter at a time, so that nothing holds all of them in f32.
+Status Model::loadCopies(const SafetensorsView &view) {
+  HYB_TRY(checkParameters(view, tables.parameters, ""));
+  bool isBrain = computeType() == ElementType::BF16;
+  for (size_t n = 0; n < wideOffsets.size(); ++n) {
+    const ParameterInfo &info = tables.parameters.parameters[n];
+    HYB_ASSIGN(Memory values, Memory::allocate(info.elements * kElementBytes));
+    widen(view, *view.find(info.path), info.elements, values.floats());
+    if (wideOffsets[n] >= 0)
+      HYB_TRY(place->write(static_cast<float *>(wide.data()) + wideOffsets[n],
+                           values.data(), info.elements * kElementBytes));
+    // In place: a number is read before its half of the memory is written.
+    auto *narrow = static_cast<uint16_t *>(values.data());
+    for (int64_t i = 0; i < info.elements; ++i) {
+      float value;
+      std::memcpy(&value, static_cast<char *>(values.data()) + 4 * i, 4);
+      uint16_t bits = isBrain ? floatToBf16(value) : floatToF16(value);
+      std::memcpy(narrow + i, &bits, 2);
+    }
+    HYB_TRY(place->write(static_cast<uint16_t *>(copies.data()) + info.offset,
+                         narrow, info.elements * 2));
+  }
+  return Status();
+}
+
+Status Model::needMasters() {
+  std::unique_lock<std::mutex> lock = lockCopies();
+  if (mastersHeld)
+    return Status();
+  HYB_ASSIGN(DeviceMemory all, place->allocate(flatBytes()));
+  if (loaded)
+    HYB_TRY(copyParameters(loaded->view, tables.parameters, "", *place,
+                           all.data()));
+  weights = std::move(all);
+  loaded.reset();
+  // `wide` stays: another context may be in a call that reads it.
+  mastersHeld = true;
+  return Status();
+}
+
+Result<HostView> Model::parametersOnHost() const {
+  if (holdsMasters())
+    return HostView::of(*place, parameters(), flatBytes());
+  HYB_ASSIGN(Memory all, Memory::allocate(flatBytes()));
+  if (loaded)
+    for (const ParameterInfo &info : tables.parameters.parameters)
+      widen(loaded->view, *loaded->view.find(info.path), info.elements,
+            all.floats() + info.offset);
+  return HostView::holding(std::move(all));
+}
+
 Status Model::saveWeights(const std::string &path) const {
-  HYB_ASSIGN(HostView host, HostView::of(*place, parameters(), flatBytes()));
+  HYB_ASSIGN(HostView host, parametersOnHost());
   std::vector<TensorToWrite> tensors;
   for (const ParameterInfo &info : tables.parameters.parameters)
     tensors.push_back({info.path, DType::F32, unsignedShape(info),
@@ -178,6 +266,7 @@ Status Model::saveWeights(const std::string &path) const {
 }
 
 Status Model::initialise(uint64_t seed) {
+  HYB_TRY(needMasters());
   parametersChanged();
   if (place->isHost()) {
     initialiseParameters(tables.parameters, seed, parameters(),
@@ -191,16 +280,23 @@ Status Model::initialise(uint64_t seed) {
 }
 
 Status Model::readParameter(const ParameterInfo &info, float *target) const {
+  if (!holdsMasters()) {
+    std::fill_n(target, info.elements, 0.0f);
+    if (loaded)
+      widen(loaded->view, *loaded->view.find(info.path), info.elements, target);
+    return Status();
+  }
   return place->read(target, parameter(info), info.elements * kElementBytes);
 }
 
 Status Model::writeParameter(const ParameterInfo &info, const float *source) {
+  HYB_TRY(needMasters());
   parametersChanged();
   return place->write(parameter(info), source, info.elements * kElementBytes);
 }
 
 Status Model::checkFinite() const {
-  HYB_ASSIGN(HostView host, HostView::of(*place, parameters(), flatBytes()));
+  HYB_ASSIGN(HostView host, parametersOnHost());
   for (const ParameterInfo &info : tables.parameters.parameters)
     for (int64_t i = 0; i < info.elements; ++i)
       if (!std::isfinite(host.floats()[info.offset + i]))

@@ -13,6 +13,7 @@
 #include "core/PlanInstance.h"
 #include "core/Runtime.h"
 #include "io/HbxReader.h"
+#include "io/Safetensors.h"
 
 #include <atomic>
 #include <mutex>
@@ -55,13 +56,31 @@ public:
   /// Of the tables that a saved state depends on.
   uint64_t fingerprint() const { return tableHash; }
   ModelTables planTables() const {
-    return {tables.plan, tables.meta, tables.parameters, tables.states,
-            program->kernels()};
+    return {tables.plan,        tables.meta,
+            tables.parameters,  tables.states,
+            program->kernels(), holdsMasters() ? nullptr : &wideOffsets};
   }
   /// The entry point, or an error that says that the spec has none.
   Result<const PlanEntry *> entry(const std::string &name) const;
 
-  /// In the device's memory: the host may use the address where it is one.
+  /// Whether all parameters are held in f32. A model that computes in a
+  /// narrower type begins with copies of that type, which weights are loaded
+  /// into, and those few parameters that calls read in f32.
+  bool holdsMasters() const { return mastersHeld; }
+  /// Makes them, from the weights that were loaded: for an optimiser, and for
+  /// whoever changes parameters or looks at their memory.
+  Status needMasters();
+  /// What entries read f32 parameters from.
+  void *boundParameters() const {
+    return holdsMasters() ? weights.data() : wide.data();
+  }
+  /// Of all parameters and copies that are held now.
+  int64_t parameterBytes() const {
+    return weights.bytes() + copies.bytes() + wide.bytes();
+  }
+
+  /// In the device's memory: the host may use the address where it is one. Null
+  /// without masters.
   float *parameters() const { return static_cast<float *>(weights.data()); }
   float *parameter(const ParameterInfo &info) const {
     return parameters() + info.offset;
@@ -99,13 +118,20 @@ public:
 
 private:
   Status allocate();
+  Status loadCopies(const SafetensorsView &view);
+  Result<HostView> parametersOnHost() const;
 
   Runtime *owner = nullptr;
   Device *place = nullptr;
   ArtefactTables tables;
   std::unique_ptr<Program> program;
   uint64_t tableHash = 0;
-  DeviceMemory weights, copies, constantMemory;
+  DeviceMemory weights, copies, wide, constantMemory;
+  /// By index in the parameter table: where one is in `wide`, in elements.
+  std::vector<int64_t> wideOffsets;
+  /// What copies were loaded from, until masters are.
+  std::unique_ptr<SafetensorsFile> loaded;
+  std::atomic<bool> mastersHeld = true;
   std::mutex copyMutex;
   std::atomic<bool> stale = true, shared = false;
 };
@@ -113,9 +139,8 @@ private:
 /// Checks that `view` holds exactly the parameters of `table`, as F32 with
 /// their shapes, under `prefix` + path; then copies them to `target`, which is
 /// laid out by the table and in the memory of `device`.
-Status copyParameters(const class SafetensorsView &view,
-                      const ParameterTable &table, const std::string &prefix,
-                      Device &device, void *target);
+Status copyParameters(const SafetensorsView &view, const ParameterTable &table,
+                      const std::string &prefix, Device &device, void *target);
 
 } // namespace hyb::rt
 

@@ -19,8 +19,12 @@
 #include "io/MappedFile.h"
 
 #include <map>
+#include <set>
 
 namespace hyb::rt {
+
+/// The entry that makes the parameters' copies from all of them.
+inline constexpr const char *kCopyEntry = "copy_parameters";
 
 enum class BufferKind : uint8_t {
   Arena,
@@ -140,6 +144,9 @@ struct Plan {
   /// What entries compute in: the type of the parameters' copies, f32 when they
   /// read none. Nothing else of a plan depends on it.
   ElementType computeType() const;
+  /// The paths of the parameters that a call reads in f32 where entries compute
+  /// in another type; what changes parameters takes all of them.
+  std::set<std::string> wideParameters() const;
 };
 
 } // namespace hyb::rt

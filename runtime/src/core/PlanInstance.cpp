@@ -53,13 +53,23 @@ Result<int64_t> product(const std::vector<Expression> &sizes,
 Result<int64_t> PlanInstance::placeInFlat(const ModelTables &tables,
                                           const PlanBuffer &buffer,
                                           BufferPlace &place) const {
+  bool some = buffer.kind == BufferKind::Param && tables.someParameters;
+  if (buffer.path.empty() && some)
+    return failure(HYB_UNSUPPORTED,
+                   "entry '%s' takes all parameters in f32, and they are held "
+                   "for inference alone; make an optimiser first",
+                   source->name.c_str());
   if (buffer.path.empty())
     return tables.parameters.elements;
   const ParameterInfo *info = tables.parameters.find(buffer.path);
   if (!info)
     return failure(HYB_INVALID_FILE, "buffer %s: no parameter '%s'",
                    buffer.name.c_str(), buffer.path.c_str());
-  place.offset = info->offset * elementBytes(buffer.type);
+  int64_t first = info->offset;
+  if (some)
+    first = (*tables.someParameters)[static_cast<size_t>(
+        info - tables.parameters.parameters.data())];
+  place.offset = first * elementBytes(buffer.type);
   return info->elements;
 }
 

@@ -65,6 +65,9 @@ struct ModelTables {
   const StateTable &states;
   /// By index in the plan.
   const std::vector<KernelHandle> &kernels;
+  /// Where each parameter is in what parameters are bound to, in elements, when
+  /// that holds some of them alone (-1: not this one); else null.
+  const std::vector<int64_t> *someParameters = nullptr;
 };
 
 /// An entry whose expressions have been evaluated: every launch that runs, with

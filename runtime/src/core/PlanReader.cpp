@@ -312,6 +312,28 @@ ElementType Plan::computeType() const {
   return ElementType::F32;
 }
 
+namespace {
+/// The paths of parameters that some launch of the entry reads in f32. An entry
+/// lists others too.
+void addWideParameters(const PlanEntry &entry, std::set<std::string> &paths) {
+  for (const PlanLaunch &launch : entry.launches)
+    for (const PlanAlternative &alternative : launch.alternatives)
+      for (const PlanView &view : alternative.views) {
+        const PlanBuffer &buffer = entry.buffers[view.buffer];
+        if (buffer.kind == BufferKind::Param && !buffer.path.empty())
+          paths.insert(buffer.path);
+      }
+}
+} // namespace
+
+std::set<std::string> Plan::wideParameters() const {
+  std::set<std::string> paths;
+  for (const auto &[name, entry] : entries)
+    if (name != "update" && name != kCopyEntry)
+      addWideParameters(entry, paths);
+  return paths;
+}
+
 Result<Plan> Plan::parse(Bytes text) {
   HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "plan"));
   Plan plan;

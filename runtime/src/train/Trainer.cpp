@@ -55,6 +55,7 @@ Trainer::create(Context &context, const hyb_trainer_options &options) {
                    static_cast<double>(options.clip_norm));
   for (const char *name : {"backward", "update"})
     HYB_TRY(context.model().entry(name).status());
+  HYB_TRY(context.model().needMasters());
   std::unique_ptr<Trainer> trainer(new Trainer(context, options));
   for (DeviceMemory *flat :
        {&trainer->gradients, &trainer->moment1, &trainer->moment2}) {

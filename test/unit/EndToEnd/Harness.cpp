@@ -124,6 +124,11 @@ void CompiledModel::open(StringRef level, int threads) {
     return;
   }
   model = std::move(*opened);
+  if (hyb::rt::Status status = model->needMasters(); !status.ok()) {
+    report += status.message();
+    model = nullptr;
+    return;
+  }
   hyb::rt::initialiseParameters(model->parameterTable(), 7,
                                 model->parameters());
   // Norms and gates away from where they start, so that nothing cancels.

@@ -10,6 +10,7 @@
 #include "train/Trainer.h"
 
 #include <cmath>
+#include <cstdio>
 #include <gtest/gtest.h>
 
 using namespace hybrid;
@@ -84,3 +85,130 @@ TEST(Narrow, TrainsItsF32Parameters) {
   }
   EXPECT_LT(mean(compiled.loss(batch)), 0.5 * first);
 }
+
+namespace {
+
+/// The model of `spec` opened again by a runtime of its own.
+struct Opened {
+  explicit Opened(const CompiledModel &compiled) {
+    hyb_runtime_options options;
+    hyb_runtime_options_init(&options, sizeof(options));
+    options.threads = 1;
+    auto made = hyb::rt::Runtime::create(options);
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    runtime = std::move(*made);
+    auto opened = hyb::rt::Model::open(
+        *runtime, hyb::rt::Bytes{reinterpret_cast<const uint8_t *>(
+                                     compiled.artefact.data()),
+                                 compiled.artefact.size()});
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    model = std::move(*opened);
+    hyb_context_options room;
+    hyb_context_options_init(&room, sizeof(room));
+    auto created = hyb::rt::Context::create(*model, room);
+    EXPECT_TRUE(created.ok()) << created.status().message();
+    context = std::move(*created);
+  }
+
+  std::vector<float> loss(const CompiledModel::Batch &batch) {
+    const float *losses = nullptr;
+    EXPECT_TRUE(context->loss(batch.view(), &losses).ok());
+    return std::vector<float>(losses, losses + batch.ids.size());
+  }
+
+  std::unique_ptr<hyb::rt::Runtime> runtime;
+  std::unique_ptr<hyb::rt::Model> model;
+  std::unique_ptr<hyb::rt::Context> context;
+};
+
+class Inference : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    std::string spec = kSpec;
+    spec.replace(spec.find("bf16"), 4, GetParam());
+    compiled = std::make_unique<CompiledModel>(spec);
+    ASSERT_TRUE(compiled->ok()) << compiled->report;
+    path = testing::TempDir() + "inference-" + GetParam() + ".safetensors";
+    ASSERT_TRUE(compiled->model->saveWeights(path).ok());
+    batch = compiled->randomBatch({20, 70}, 1);
+    expected = compiled->loss(batch);
+  }
+  void TearDown() override { std::remove(path.c_str()); }
+
+  std::vector<float> all(const hyb::rt::Model &model) {
+    std::vector<float> values(model.parameterTable().elements, 0.0f);
+    for (const auto &info : model.parameterTable().parameters)
+      EXPECT_TRUE(model.readParameter(info, values.data() + info.offset).ok());
+    return values;
+  }
+
+  std::unique_ptr<CompiledModel> compiled;
+  CompiledModel::Batch batch;
+  std::string path;
+  std::vector<float> expected;
+};
+
+} // namespace
+
+// Weights go straight into the narrow copies, rounded as compiled code does it.
+TEST_P(Inference, HoldsNoMasters) {
+  Opened opened(*compiled);
+  EXPECT_FALSE(opened.model->holdsMasters());
+  ASSERT_TRUE(opened.model->loadWeights(path).ok());
+  EXPECT_EQ(opened.loss(batch), expected);
+  EXPECT_FALSE(opened.model->holdsMasters());
+  // Two bytes of each parameter, and the few that are read in f32.
+  EXPECT_LT(opened.model->parameterBytes(), 3 * all(*opened.model).size());
+  // What is read and saved is what was loaded, not what is held.
+  EXPECT_EQ(all(*opened.model), all(*compiled->model));
+  std::string again = path + ".again";
+  ASSERT_TRUE(opened.model->saveWeights(again).ok());
+  Opened other(*compiled);
+  ASSERT_TRUE(other.model->loadWeights(again).ok());
+  std::remove(again.c_str());
+  EXPECT_EQ(all(*other.model), all(*compiled->model));
+  EXPECT_FALSE(opened.model->holdsMasters());
+}
+
+// The optimiser finds every bit of the weights, and trains on.
+TEST_P(Inference, AnOptimiserMakesMasters) {
+  Opened opened(*compiled);
+  ASSERT_TRUE(opened.model->loadWeights(path).ok());
+  EXPECT_EQ(opened.loss(batch), expected);
+  // The file may be gone by then.
+  std::remove(path.c_str());
+  hyb_trainer_options options;
+  hyb_trainer_options_init(&options, sizeof(options));
+  std::vector<std::vector<float>> after;
+  for (hyb::rt::Context *context :
+       {opened.context.get(), compiled->context.get()}) {
+    auto trainer = hyb::rt::Trainer::create(*context, options);
+    ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+    ASSERT_TRUE((*trainer)->accumulate(batch.view(), nullptr, nullptr).ok());
+    hyb_update update;
+    ASSERT_TRUE((*trainer)->update(1e-3f, &update).ok());
+    EXPECT_EQ(update.skipped, 0);
+    after.push_back(all(context->model()));
+  }
+  EXPECT_TRUE(opened.model->holdsMasters());
+  EXPECT_EQ(after[0], after[1]);
+  EXPECT_EQ(opened.loss(batch), compiled->loss(batch));
+  EXPECT_NE(opened.loss(batch), expected);
+}
+
+// A change of one parameter leaves the others, and is read.
+TEST_P(Inference, AChangeMakesMasters) {
+  Opened opened(*compiled);
+  ASSERT_TRUE(opened.model->loadWeights(path).ok());
+  const hyb::rt::ParameterInfo *head =
+      opened.model->parameterTable().find("head.weight");
+  ASSERT_TRUE(head);
+  std::vector<float> values(head->elements, 0.0f);
+  ASSERT_TRUE(opened.model->writeParameter(*head, values.data()).ok());
+  ASSERT_TRUE(compiled->model->writeParameter(*head, values.data()).ok());
+  EXPECT_TRUE(opened.model->holdsMasters());
+  EXPECT_EQ(all(*opened.model), all(*compiled->model));
+  EXPECT_EQ(opened.loss(batch), compiled->loss(batch));
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Inference, testing::Values("bf16", "f16"));
