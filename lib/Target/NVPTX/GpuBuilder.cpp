@@ -261,9 +261,32 @@ GpuBuilder::Values GpuBuilder::unpack(ValueRange words, Type element,
   return elements;
 }
 
+/// Two f32 that were rounded to 16 bits, as one word by one instruction; null
+/// where they are something else.
+Value GpuBuilder::roundedPair(Value low, Value high) {
+  auto lowCast = low.getDefiningOp<arith::TruncFOp>(),
+       highCast = high.getDefiningOp<arith::TruncFOp>();
+  if (!lowCast || !highCast || !lowCast.getIn().getType().isF32() ||
+      !highCast.getIn().getType().isF32())
+    return {};
+  StringRef name = low.getType().isBF16() ? "llvm.nvvm.ff2bf16x2.rn"
+                                          : "llvm.nvvm.ff2f16x2.rn";
+  Value pair = intrinsic(name, VectorType::get({2}, low.getType()),
+                         {highCast.getIn(), lowCast.getIn()});
+  return bitcast(pair, getI32Type());
+}
+
 GpuBuilder::Values GpuBuilder::pack(ValueRange elements) {
   Type stored = storedType(elements.front().getType());
   int64_t bits = stored.getIntOrFloatBitWidth();
+  if ((stored.isBF16() || stored.isF16()) && elements.size() % 2 == 0) {
+    Values pairs;
+    for (size_t n = 0; n < elements.size(); n += 2)
+      if (Value pair = roundedPair(elements[n], elements[n + 1]))
+        pairs.push_back(pair);
+    if (2 * pairs.size() == elements.size())
+      return pairs;
+  }
   Values parts, words;
   for (Value element : elements) {
     if (stored != element.getType())

@@ -112,6 +112,7 @@ public:
 
 private:
   Values unpack(mlir::ValueRange words, mlir::Type element, int64_t count);
+  mlir::Value roundedPair(mlir::Value low, mlir::Value high);
   Values pack(mlir::ValueRange elements);
   mlir::Value shuffle(llvm::StringRef kind, mlir::Value value, int64_t distance,
                       int64_t clamp);

@@ -57,6 +57,10 @@ Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
       return b.intrinsic("llvm.nvvm.rsqrt.approx.f", f32, operands[0]);
     if (isa<math::SqrtOp>(op))
       return b.intrinsic("llvm.nvvm.sqrt.rn.f", f32, operands[0]);
+    // Within two units in the last place, without a branch; a quotient to
+    // nearest is a dozen instructions and a call.
+    if (isa<arith::DivFOp>(op))
+      return b.intrinsic("llvm.nvvm.div.full", f32, operands);
     if (isa<arith::MaximumFOp>(op))
       return b.maximum(operands[0], operands[1]);
     if (isa<arith::MinimumFOp>(op))
