@@ -60,8 +60,7 @@ protected:
              int64_t rows);
   /// Sinks counted from the segment's begin.
   Visibility visibility(Value ofHead, int64_t group = 1);
-  Value probabilities(const ScoreTile &place, const Visibility &sees,
-                      Value product, Value shift);
+  Value probabilities(Value masked, Value shift);
   /// dS, rounded. `delta` has a row or a column.
   Value scoreGradient(Value p, Value dp, Value delta);
   void store(Value sum, double factor, unsigned gradient);
@@ -140,11 +139,8 @@ Visibility Adjoint::visibility(Value ofHead, int64_t group) {
   return sees;
 }
 
-Value Adjoint::probabilities(const ScoreTile &place, const Visibility &sees,
-                             Value product, Value shift) {
-  ArrayRef<int64_t> shape =
-      cast<RankedTensorType>(product.getType()).getShape();
-  Value masked = place.mask(k, sees, product);
+Value Adjoint::probabilities(Value masked, Value shift) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(masked.getType()).getShape();
   Value power =
       fma(k, masked, k.full(perScore(s), shape), k.broadcast(shift, shape));
   return k.named("softmax", exp2(k, power));
@@ -190,9 +186,10 @@ KernelBuilder::Values Keys::step(Value keys, Value values, Value queryHead,
   Value product = k.named("scores", k.dot(keys, queries, k.zeros(shape), false,
                                           /*transposeB=*/true));
   Value dp = k.named("dp", k.dot(values, dOutput, k.zeros(shape), false, true));
-  Value shift = k.named("load_shift", rowTerm(Shift, queryHead, firstQuery));
   ScoreTile place{firstQuery, first, {}, /*rowsAreKeys=*/true};
-  Value p = probabilities(place, visibility(queryHead), product, shift);
+  Value masked = place.mask(k, visibility(queryHead), product);
+  Value shift = k.named("load_shift", rowTerm(Shift, queryHead, firstQuery));
+  Value p = probabilities(masked, shift);
   // dv runs while dS is computed.
   Value dv = k.named(
       "dv", k.dot(rounded(k, "round_p", p, k.view(V)), dOutput, dkdv[1]));
@@ -243,8 +240,13 @@ ProgramOp Keys::emit() {
   WarpgroupRecord record = beginRecord(program);
   record.load("load_k", 1).load("load_v", 1);
   record.load("load_q", kBuffers).load("load_do", kBuffers);
-  for (StringRef name : {"round_p", "load_shift", "load_delta", "dk", "dv"})
+  for (StringRef name : {"round_p", "load_shift", "load_delta", "dv"})
     record.multiply(name, {});
+  // Runs on while the next scores are started; dv has then ended, which leaves
+  // enough registers for both.
+  WarpgroupRecord::Fields last;
+  last.wait = 1;
+  record.multiply("dk", last);
   // The first keys are seen by the most queries.
   record.traverse({2, 0, 1}).write();
   return program;
@@ -282,7 +284,7 @@ Value Queries::sumOverKeys() {
         Value dp =
             k.named("dp", k.dot(dOutput, values, k.zeros(shape), false, true));
         ScoreTile place{first, at.first, at.limit};
-        Value p = probabilities(place, sees, product, shift);
+        Value p = probabilities(place.mask(k, sees, product), shift);
         return KernelBuilder::Values{k.named(
             "dq", k.dot(scoreGradient(p, dp, delta), keys, carried[0]))};
       })[0];

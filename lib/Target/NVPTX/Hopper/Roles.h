@@ -101,10 +101,14 @@ public:
 private:
   /// A product that has been started.
   struct Frame;
+  struct Release {
+    const Ring *ring;
+    mlir::Value copy, condition; // null: always
+  };
   struct Running {
     mlir::Value dot, flight;
     Frame *frame;
-    llvm::SmallVector<std::pair<const Ring *, mlir::Value>> releases;
+    llvm::SmallVector<Release> releases;
   };
   /// One iteration of the loop, or the program around it.
   struct Frame {
@@ -125,6 +129,8 @@ private:
   mlir::LogicalResult emitTile(mlir::Operation *op, Frame &frame);
   mlir::LogicalResult emitLoop(mlir::scf::ForOp loop, Frame &frame);
   mlir::LogicalResult emitSimpleLoop(mlir::scf::ForOp loop, Frame &frame);
+  tile::DotOp flyingSum(mlir::scf::ForOp loop, unsigned argument);
+  llvm::SmallVector<Release> releasesBefore(tile::DotOp dot, Frame &frame);
   mlir::LogicalResult emitFlyingLoop(mlir::scf::ForOp loop, tile::DotOp dot,
                                      Frame &frame);
   void releaseOperands(tile::DotOp dot, mlir::Value isTaken, mlir::Value count);
@@ -139,7 +145,7 @@ private:
   mlir::LogicalResult need(mlir::Operation *op, Frame &frame);
   void settle(mlir::Value dot, Frame &frame);
   void settleAll(Frame &frame);
-  void release(const Ring &ring, mlir::Value copy);
+  void release(const Release &release);
   /// 64 rows of a tile's type.
   mlir::FailureOr<mlir::Type> part(mlir::Operation *op, mlir::Type type);
   mlir::FailureOr<mlir::Value> operand(tile::DotOp dot, mlir::Value tile,

@@ -127,9 +127,16 @@ FailureOr<Value> Worker::operand(tile::DotOp dot, Value tile, bool left,
 // Products in flight
 //===----------------------------------------------------------------------===//
 
-void Worker::release(const Ring &ring, Value copy) {
-  if (ring.empty)
-    ArriveOp::create(b, ring.empty, copy);
+void Worker::release(const Release &release) {
+  if (!release.ring->empty)
+    return;
+  OpBuilder::InsertionGuard guard(b);
+  if (release.condition) {
+    auto branch =
+        scf::IfOp::create(b, release.condition, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  ArriveOp::create(b, release.ring->empty, release.copy);
 }
 
 /// Products end in the order they were started in, so those before end too.
@@ -152,8 +159,8 @@ void Worker::settle(Value dot, Frame &frame) {
   for (auto [product, tile] : llvm::zip_equal(
            ArrayRef(running).take_front(count).vec(), wait.getTiles())) {
     product.frame->map.map(product.dot, tile);
-    for (auto [ring, copy] : product.releases)
-      release(*ring, copy);
+    for (const Release &free : product.releases)
+      release(free);
   }
   running.erase(running.begin(), running.begin() + count);
 }
@@ -239,7 +246,7 @@ LogicalResult Worker::emitDot(tile::DotOp dot, Frame &frame, Value flight) {
     if (failed(isLast))
       return failure();
     if (*isLast)
-      product.releases.push_back({&ringOf(load), frame.places[tile].copy});
+      product.releases.push_back({&ringOf(load), frame.places[tile].copy, {}});
   }
   running.push_back(product);
   return success();

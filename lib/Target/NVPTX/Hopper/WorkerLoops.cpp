@@ -7,7 +7,9 @@
 //
 // Three kinds of loops:
 //
-//   simple   the ops of the program in their order
+//   simple   the ops of the program in their order; sums whose product has a
+//            record with `wait` stay in flight until the next iteration waits
+//            for a product of its own
 //   flying   one product that adds to the sum which the loop carries: the sum
 //            stays in flight from one iteration to the next
 //   staged   ops of stage 1 run one time step later than those of stage 0. Time
@@ -44,7 +46,8 @@ LogicalResult Worker::emitLoop(scf::ForOp loop, Frame &frame) {
                             "stages; put it behind the loop");
   };
   Operation *yield = loop.getBody()->getTerminator();
-  if (loop.getNumRegionIterArgs() == 1)
+  if (loop.getNumRegionIterArgs() == 1 &&
+      llvm::hasSingleElement(loop.getBody()->getOps<tile::DotOp>()))
     if (auto dot = yield->getOperand(0).getDefiningOp<tile::DotOp>())
       if (dot.getAcc() == loop.getRegionIterArg(0) &&
           record.number(dot, "wait", 0) > 0)
@@ -61,14 +64,60 @@ LogicalResult Worker::emitLoop(scf::ForOp loop, Frame &frame) {
   return success();
 }
 
+/// The product that adds to the sum which the loop carries and may still run in
+/// the next iteration; null where there is none.
+tile::DotOp Worker::flyingSum(scf::ForOp loop, unsigned argument) {
+  auto dot = loop.getBody()
+                 ->getTerminator()
+                 ->getOperand(argument)
+                 .getDefiningOp<tile::DotOp>();
+  bool flies = dot && dot.getAcc() == loop.getRegionIterArg(argument) &&
+               record.number(dot, "wait", 0) > 0;
+  return flies ? dot : tile::DotOp();
+}
+
+/// Copies of the iteration before that are free when its `dot` has ended.
+SmallVector<Worker::Release> Worker::releasesBefore(tile::DotOp dot,
+                                                    Frame &frame) {
+  SmallVector<Release> releases;
+  Value before = arith::SubIOp::create(b, frame.count, index(1));
+  Value isAny = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, frame.count,
+                                      index(0));
+  for (Value operand :
+       SetVector<Value>(dot->operand_begin(), dot->operand_end())) {
+    auto load = operand.getDefiningOp<tile::LoadOp>();
+    if (!load || !record.isLoad(load) || !ringOf(load).empty)
+      continue;
+    bool isLast = llvm::all_of(operand.getUsers(), [&](Operation *user) {
+      return user == dot || user->isBeforeInBlock(dot);
+    });
+    if (isLast)
+      releases.push_back(
+          {&ringOf(load), placeOf(ringOf(load), before).copy, isAny});
+  }
+  return releases;
+}
+
 LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
   SmallVector<Value> inits;
-  for (Value init : loop.getInitArgs()) {
+  // Sums in flight in the order of their products.
+  SmallVector<std::pair<tile::DotOp, unsigned>> flying;
+  for (auto [number, init] : llvm::enumerate(loop.getInitArgs())) {
     FailureOr<Value> value = get(loop, init, frame);
     if (failed(value))
       return failure();
     inits.push_back(*value);
+    tile::DotOp dot = flyingSum(loop, number);
+    if (!dot)
+      continue;
+    flying.push_back({dot, number});
+    auto tile = cast<RankedTensorType>(value->getType());
+    auto type = FlightType::get(tile.getShape(), tile.getElementType());
+    inits.back() = AccumulatorOp::create(b, type, *value);
   }
+  llvm::sort(flying, [](const auto &x, const auto &y) {
+    return x.first->isBeforeInBlock(y.first);
+  });
   auto made = scf::ForOp::create(b, frame.map.lookup(loop.getLowerBound()),
                                  frame.map.lookup(loop.getUpperBound()),
                                  frame.map.lookup(loop.getStep()), inits);
@@ -80,22 +129,51 @@ LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
     inner.map.map(loop.getInductionVar(), made.getInductionVar());
     inner.count =
         countOf(made.getLowerBound(), made.getStep(), made.getInductionVar());
+    for (auto [dot, number] : flying) {
+      Value sum = loop.getRegionIterArg(number);
+      inner.map.erase(sum);
+      running.push_back({sum, made.getRegionIterArg(number), &inner,
+                         releasesBefore(dot, inner)});
+    }
     if (failed(emitBlock(*loop.getBody(), inner)))
       return failure();
     SmallVector<Value> next;
     for (Value value : loop.getBody()->getTerminator()->getOperands()) {
-      FailureOr<Value> result = get(loop, value, inner);
+      bool flies = llvm::any_of(
+          flying, [&](auto sum) { return sum.first.getResult() == value; });
+      FailureOr<Value> result = flies ? value : get(loop, value, inner);
       if (failed(result))
         return failure();
       next.push_back(*result);
     }
-    settleAll(inner);
+    for (auto [dot, number] : flying) {
+      Value product = dot.getResult();
+      auto *sum = llvm::find_if(
+          running, [&](const Running &one) { return one.dot == product; });
+      if (sum == running.end())
+        return dot.emitError(
+            "is waited for in its own iteration; leave out its "
+            "'wait'");
+      next[number] = sum->flight;
+    }
+    if (flying.empty())
+      settleAll(inner);
+    else if (running.size() != flying.size())
+      return loop.emitError("ends with products in flight that it does not "
+                            "carry; give them stages or take out 'wait'");
+    running.clear();
     if (made.getBody()->mightHaveTerminator())
       made.getBody()->getTerminator()->erase();
     b.setInsertionPointToEnd(made.getBody());
     scf::YieldOp::create(b, next);
   }
   frame.map.map(loop.getResults(), made.getResults());
+  for (auto [dot, number] : flying)
+    running.push_back(
+        {loop.getResult(number), made.getResult(number), &frame, {}});
+  for (auto [dot, number] : flying)
+    frame.map.erase(loop.getResult(number));
+  settleAll(frame);
   return success();
 }
 
@@ -108,7 +186,7 @@ void Worker::releaseOperands(tile::DotOp dot, Value isTaken, Value count) {
        SetVector<Value>(dot->operand_begin(), dot->operand_end()))
     if (auto load = operand.getDefiningOp<tile::LoadOp>();
         load && record.isLoad(load) && ringOf(load).empty)
-      release(ringOf(load), placeOf(ringOf(load), count).copy);
+      release({&ringOf(load), placeOf(ringOf(load), count).copy, {}});
 }
 
 /// Before a product starts, at most `wait` of those before may still run; what

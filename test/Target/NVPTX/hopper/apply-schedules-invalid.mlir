@@ -610,3 +610,30 @@ tile.schedule @p target("sm_90a")
     roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
     ops {load_a = {role = "load", barrier = "mbarrier"}, load_b = {role = "load", barrier = "mbarrier"}, sum = {role = "multiply"}}
     {hopper.persistent}
+
+// -----
+
+!rows = !tile.view<?x64xbf16>
+tile.program @p(%q: !rows, %k: !rows, %o: !tile.view<?x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %queries = tile.load %q[%row, %c0] dims [0, 1] {tile.name = "load_q"} : !rows -> tensor<128x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+  %sum, %last = scf.for %at = %c0 to %c128 step %c64 iter_args(%acc = %zero, %old = %zero) -> (tensor<128x64xf32>, tensor<128x64xf32>) {
+    %keys = tile.load %k[%at, %c0] dims [0, 1] {tile.name = "load_k"} : !rows -> tensor<64x64xbf16>
+    // expected-error @+1 {{is waited for in its own iteration; leave out its 'wait'}}
+    %next = tile.dot %queries, %keys, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
+    %s = tile.dot %queries, %keys, %old {tile.name = "scores"} : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
+    scf.yield %next, %s : tensor<128x64xf32>, tensor<128x64xf32>
+  }
+  %both = arith.addf %sum, %last : tensor<128x64xf32>
+  tile.store %both, %o[%row, %c0] dims [0, 1] : tensor<128x64xf32>, !tile.view<?x64xf32>
+  tile.return
+}
+tile.schedule @p target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_q = {role = "load", barrier = "mbarrier"}, load_k = {role = "load", buffers = 2, barrier = "mbarrier"}, scores = {role = "multiply"}, sum = {role = "multiply", wait = 1}}

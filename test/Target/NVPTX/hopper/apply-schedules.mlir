@@ -181,3 +181,48 @@ tile.program @other(%x: !tile.view<?x64xf32>)
 }
 // CHECK: tile.schedule @other target("sm_100a")
 tile.schedule @other target("sm_100a") roles {} ops {}
+
+// A sum with `wait` beside another product: it stays in flight until the next
+// iteration waits for its own scores, and its operand is released there, if there
+// was an iteration before. Keys are the operand of both products.
+// CHECK-LABEL: hopper.kernel @sum_in_flight
+// CHECK: %[[EMPTY:.*]] = hopper.make_barriers arrivals 8
+// CHECK: scf.for %[[N:.*]] = {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (!hopper.flight<64x64xf32>)
+// CHECK: %[[ANY:.*]] = arith.cmpi sgt, %[[N]], %c0
+// CHECK: %[[S:.*]] = hopper.product {{.*}} {transpose_b}
+// CHECK: %[[T:.*]]:2 = hopper.product_wait %[[SUM]], %[[S]] pending 0
+// CHECK: scf.if %[[ANY]]
+// CHECK-NEXT: hopper.arrive %[[EMPTY]]
+// CHECK: %[[HALF:.*]] = arith.truncf %[[T]]#1
+// CHECK: %[[NEXT:.*]] = hopper.product %[[HALF]], %{{.*}} plus %[[T]]#0
+// CHECK-NOT: hopper.product_wait
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: hopper.product_wait %{{.*}} pending 0
+!narrow = !tile.view<?x64xbf16>
+tile.program @sum_in_flight(%q: !narrow, %k: !narrow, %o: !tile.view<?x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t ceildiv 128)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %block = tile.id 0
+  %row = arith.muli %block, %c128 : index
+  %queries = tile.load %q[%row, %c0] dims [0, 1] {tile.name = "load_q"} : !narrow -> tensor<128x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+  %sum = scf.for %n = %c0 to %c4 step %c1 iter_args(%acc = %zero) -> tensor<128x64xf32> {
+    %at = arith.muli %n, %c64 : index
+    %keys = tile.load %k[%at, %c0] dims [0, 1] {tile.name = "load_k"} : !narrow -> tensor<64x64xbf16>
+    %s = tile.dot %queries, %keys, %zero {transpose_b, tile.name = "scores"} : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
+    %half = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xbf16>
+    %next = tile.dot %half, %keys, %acc {tile.name = "sum"} : tensor<128x64xbf16>, tensor<64x64xbf16> -> tensor<128x64xf32>
+    scf.yield %next : tensor<128x64xf32>
+  }
+  tile.store %sum, %o[%row, %c0] dims [0, 1] : tensor<128x64xf32>, !tile.view<?x64xf32>
+  tile.return
+}
+tile.schedule @sum_in_flight target("sm_90a")
+    roles {load = {warpgroups = 1, registers = 24}, multiply = {warpgroups = 2, registers = 240}}
+    ops {load_q = {role = "load", barrier = "mbarrier"},
+         load_k = {role = "load", buffers = 2, barrier = "mbarrier"},
+         scores = {role = "multiply"}, sum = {role = "multiply", wait = 1}}
