@@ -31,6 +31,7 @@ import concurrent.futures
 import json
 import math
 import multiprocessing
+import os
 import pathlib
 import random
 import sys
@@ -261,6 +262,16 @@ def work(what, artefact, device, end):
     return rows
 
 
+def take_processors(counter, jobs):
+    """A process has processors of its own: the threads of its runtime spin."""
+    mine = sorted(os.sched_getaffinity(0))
+    width = max(1, len(mine) // jobs)
+    with counter.get_lock():
+        first = counter.value * width % len(mine)
+        counter.value += 1
+    os.sched_setaffinity(0, mine[first:first + width])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=tuple(CHECKS))
@@ -274,7 +285,8 @@ def main():
         sys.exit(f"nothing to compare in {args.folder}; fill it with pack.sh")
     end = time.time() + args.seconds if args.seconds else math.inf
     # A process that has used a GPU is not to be forked.
-    pool = concurrent.futures.ProcessPoolExecutor(args.jobs, mp_context=multiprocessing.get_context("spawn"))
+    spawn = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(args.jobs, spawn, take_processors, (spawn.Value("i", 0), args.jobs))
     passed, worst = collections.Counter(), {}
     with pool:
         for rows in pool.map(work, *zip(*((args.what, path, args.device, end) for path in artefacts))):

@@ -20,6 +20,12 @@ limit=$((64 << 20))
 target=cpu,cuda:$chip
 [ "$chip" != cpu ] || target=cpu
 
+# The Python package goes with the shared library, which no program here is linked to.
+if [ "$build/lib/libhybrid_runtime.so.0" -ot "$build/lib/libhybrid_runtime.a" ]; then
+  echo "$build/lib/libhybrid_runtime.so.0 is older than the rest; build everything first" >&2
+  exit 1
+fi
+
 mkdir -p "$folder"/{fixture,artefacts,mixers,stacks,lib}
 cp "$build"/bin/{hybrid-run,check-artefact} "$build/test/unit/bin/RuntimeCoreTests" "$folder/"
 cp "$build"/lib/libhybrid_runtime.so.0 "$folder/lib/"

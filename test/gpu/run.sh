@@ -47,6 +47,16 @@ export PYTHONDONTWRITEBYTECODE=1
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
+# Runtimes take the processors they may run on, and their threads spin: each job has
+# processors of its own.
+cores=$(nproc) slot=0 share=$jobs
+# The processors of the next of `share` jobs.
+processors() {
+  local width=$((cores > share ? cores / share : 1))
+  local first=$((slot % share * width % cores))
+  echo "$first-$((first + width - 1))"
+}
+
 begin=0 # of what --seconds limits
 # Seconds that are left, 0 without a limit; 1 when they are over.
 left() {
@@ -77,10 +87,13 @@ check() {
     echo "$1" >"$(mktemp "$out/skipped.XXXXXX")"
     return
   fi
+  local name=$1
+  shift
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
     wait -n
   done
-  run_check "$@" &
+  run_check "$name" taskset -c "$(processors)" "$@" &
+  slot=$((slot + 1))
 }
 
 finish() {
@@ -99,16 +112,23 @@ finish() {
   exit 0
 }
 
-# Half of the jobs each: both have many models. They end by themselves a little
+# Half of the jobs and processors each: both have many models. They end by themselves a little
 # before the time is over, to say what they found.
 compare() {
-  local seconds
+  local seconds share=$((jobs > 1 ? 2 : 1))
   seconds=$(left)
   [ "$seconds" -le 20 ] || seconds=$((seconds - 10))
   check 'every mixer beside the oracle' "$python" compare.py "--device=$device" \
     "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" oracle mixers
   check 'random stacks beside the processor' "$python" compare.py "--device=$device" \
     "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" processor stacks
+  wait
+}
+
+# Of an artefact in a narrow type, the same in f32.
+exact() {
+  local wide=${1%-*}.hbx
+  case $1 in *-bf16.hbx | *-f16.hbx) [ ! -e "$wide" ] || echo "--exact=$wide" ;; esac
 }
 
 # Sizes past 2^31 and the like. Left out where nothing was packed for it.
@@ -120,8 +140,10 @@ sizes() {
 if [ "$device" = cpu ]; then
   compare
   sizes --small
+  # shellcheck disable=SC2046 # an option or nothing
   for artefact in artefacts/*.hbx; do
-    check "$(basename "$artefact" .hbx), 65 tokens" ./check-artefact "$artefact" 65 cpu
+    check "$(basename "$artefact" .hbx), 65 tokens" ./check-artefact "$artefact" 65 cpu \
+      $(exact "$artefact")
   done
   finish
 fi
@@ -160,8 +182,10 @@ done
 # What the compiler made: every way to run it, against the processor too.
 for artefact in artefacts/*.hbx; do
   name=$(basename "$artefact" .hbx)
+  # shellcheck disable=SC2046 # an option or nothing
   for tokens in 1 63 64 65 200; do
-    check "$name, $tokens tokens" ./check-artefact "$artefact" "$tokens" "$device"
+    check "$name, $tokens tokens" ./check-artefact "$artefact" "$tokens" "$device" \
+      $(exact "$artefact")
   done
   [ -n "$quick" ] ||
     check "$name, 200 repeats of a step" ./check-artefact "$artefact" 40 "$device" --repeats=200

@@ -184,11 +184,11 @@ class Packed(unittest.TestCase):
 class Run(unittest.TestCase):
     """run.sh on a folder whose programs are stand-ins."""
 
-    def run_on(self, check_artefact, *options, compare="pass"):
+    def run_on(self, check_artefact, *options, compare="pass", artefacts=("one", "two")):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "artefacts").mkdir()
-            for artefact in ("one", "two"):
+            for artefact in artefacts:
                 (folder / "artefacts" / f"{artefact}.hbx").touch()
             program = folder / "check-artefact"
             program.write_text(f"#!/bin/sh\n{check_artefact}\n")
@@ -224,8 +224,16 @@ class Run(unittest.TestCase):
         self.assertEqual(code, 2, text)
 
     def test_checks_run_together(self):
-        _, text = self.run_on("sleep 1", compare="import time; time.sleep(1)")
-        self.assertLess(int(text.split(" seconds")[0].split()[-1]), 4, text)
+        # Each waits for the other.
+        code, text = self.run_on("touch $1.here; for i in $(seq 300); do "
+                                 "[ -e artefacts/one.hbx.here ] && [ -e artefacts/two.hbx.here ] && exit 0; "
+                                 "sleep 0.1; done; exit 1")
+        self.assertEqual(code, 0, text)
+
+    def test_the_same_in_f32_goes_along(self):
+        code, text = self.run_on("case $1-$3 in *two-bf16*) [ \"$4\" = --exact=artefacts/two.hbx ];; "
+                                 "*) [ $# = 3 ];; esac", artefacts=("one", "two", "two-bf16", "three-f16"))
+        self.assertEqual(code, 0, text)
 
 
 if __name__ == "__main__":

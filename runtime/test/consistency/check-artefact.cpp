@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 //   check-artefact ARTEFACT [TOKENS] [DEVICE] [--repeats=N] [--no-poison]
+//                  [--exact=ARTEFACT]
 //
 // Runs a compiled model in every way that must give the same numbers, with
 // random weights and working memory full of NaN, and compares:
@@ -23,6 +24,12 @@
 //   backward            twice the same bits; batches in parts; finite
 //   repeats             N training steps from one state: the same bits
 //   training            the loss of one batch falls
+//   exact               in a narrow type: errors beside the same model in f32
+//
+// With --exact, the artefact of the same spec in f32, the processor says how
+// far the model is off in its type. A device may be twice as far off, three
+// times in gradients. Two ways to compute the same have an error each, which at
+// worst are independent, so they may differ by that times the root of two.
 //
 // Without poison, working memory stays as it is, for tools that know what
 // nobody wrote. One line per check with the worst error; exit code 1 when one
@@ -108,9 +115,9 @@ Difference largerOf(const Difference &a, const Difference &b) {
 class Checker {
 public:
   Checker(const std::string &path, int64_t tokens, const std::string &device,
-          int repeats, bool poison)
-      : path(path), device(device), tokens(tokens), poison(poison),
-        repeats(repeats) {}
+          int repeats, bool poison, const std::string &exact)
+      : path(path), exact(exact), device(device), tokens(tokens),
+        poison(poison), repeats(repeats) {}
 
   int run();
 
@@ -137,6 +144,12 @@ private:
   Rows gradientOf(const Machine &machine, const Ids &ids, const Ids &labels,
                   const std::vector<hyb_segment> &segments) const;
 
+  float inType(float value) const {
+    return type == ElementType::BF16  ? bf16ToFloat(floatToBf16(value))
+           : type == ElementType::F16 ? f16ToFloat(floatToF16(value))
+                                      : value;
+  }
+  void measureType();
   void checkLoss();
   void checkSplits();
   void checkRagged();
@@ -154,13 +167,16 @@ private:
     report(name, exact ? found.largest : found.rms, limit);
   }
 
-  std::string path, device;
+  std::string path, exact, device;
   int64_t tokens;
   bool poison = true;
   int repeats = 0;
   int64_t vocabulary = 0;
   int failures = 0;
   const Bounds *bounds = nullptr;
+  Bounds measured = {};
+  /// What weights are numbers of.
+  ElementType type = ElementType::F32;
   Machine main;
 };
 
@@ -189,8 +205,9 @@ Checker::Machine Checker::open(int threads, const char *level,
     Rows values(static_cast<size_t>(info.elements));
     need(machine.model->readParameter(info, values.data()));
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] += static_cast<float>(
-          0.1 * (RandomStream(2, info.path).uniform(i) - 0.5));
+      values[i] = inType(
+          values[i] + static_cast<float>(
+                          0.1 * (RandomStream(2, info.path).uniform(i) - 0.5)));
     need(machine.model->writeParameter(info, values.data()));
   }
   hyb_context_options room;
@@ -279,6 +296,34 @@ Rows Checker::gradientOf(const Machine &machine, const Ids &ids,
   Rows gradient(static_cast<size_t>(bytes / kElementBytes));
   need(device.read(gradient.data(), memory.data(), bytes));
   return gradient;
+}
+
+void Checker::measureType() {
+  Checker other(exact, tokens, "cpu", 0, false, "");
+  other.type = type;
+  other.main = other.open(0);
+  other.vocabulary = vocabulary;
+  Machine processor = open(0);
+  Ids ids = someIds(tokens, "exact"), labels = someIds(tokens, "labels");
+  std::vector<hyb_segment> one = {{tokens, 0}};
+  Rows logits = other.extendIn(other.main, ids, {tokens});
+  Rows gradient = other.gradientOf(other.main, ids, labels, one);
+  double forward = difference(extendIn(processor, ids, {tokens}), logits).rms;
+  double backward =
+      difference(gradientOf(processor, ids, labels, one), gradient).rms;
+  report("exact, extend", difference(extendIn(main, ids, {tokens}), logits),
+         2 * forward);
+  report("exact, token by token", difference(extendIn(main, ids, {1}), logits),
+         2 * forward);
+  report("exact, backward",
+         difference(gradientOf(main, ids, labels, one), gradient),
+         3 * backward);
+  measured = *bounds;
+  for (double *bound : {&measured.forward, &measured.lastRow})
+    *bound = std::max(*bound, std::sqrt(2.0) * forward);
+  for (double *bound : {&measured.backward, &measured.parts})
+    *bound = std::max(*bound, std::sqrt(2.0) * backward);
+  bounds = &measured;
 }
 
 // Cross entropy in double from the logits of extend, against the entry `loss`.
@@ -548,7 +593,9 @@ void Checker::checkTraining() {
 int Checker::run() {
   main = open(2, nullptr, device);
   vocabulary = main.model->meta().vocabulary;
-  ElementType type = main.model->computeType();
+  type = main.model->computeType();
+  if (type != ElementType::F32)
+    main = open(2, nullptr, device); // with weights of its type
   bounds = std::find_if(std::begin(kBounds), std::end(kBounds),
                         [&](const Bounds &row) { return row.type == type; });
   if (bounds == std::end(kBounds))
@@ -559,6 +606,8 @@ int Checker::run() {
               main.model->codeName().c_str(),
               main.model->device().description().c_str(),
               static_cast<long long>(tokens));
+  if (!exact.empty() && type != ElementType::F32)
+    measureType();
   checkLoss();
   checkSplits();
   checkRagged();
@@ -580,6 +629,7 @@ int Checker::run() {
 
 int main(int argc, char **argv) {
   std::vector<std::string> plain;
+  std::string exact;
   int repeats = 0;
   bool poison = true;
   for (int i = 1; i < argc; ++i) {
@@ -588,17 +638,19 @@ int main(int argc, char **argv) {
       repeats = std::atoi(argv[i] + 10);
     else if (word == "--no-poison")
       poison = false;
+    else if (word.compare(0, 8, "--exact=") == 0)
+      exact = word.substr(8);
     else
       plain.push_back(word);
   }
   if (plain.empty() || plain.size() > 3 || plain[0][0] == '-') {
     std::fprintf(stderr,
                  "usage: %s ARTEFACT [TOKENS] [DEVICE] [--repeats=N] "
-                 "[--no-poison]\n",
+                 "[--no-poison] [--exact=ARTEFACT]\n",
                  argv[0]);
     return 2;
   }
   return Checker(plain[0], plain.size() > 1 ? std::atoll(plain[1].c_str()) : 70,
-                 plain.size() > 2 ? plain[2] : "cpu", repeats, poison)
+                 plain.size() > 2 ? plain[2] : "cpu", repeats, poison, exact)
       .run();
 }
