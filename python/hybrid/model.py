@@ -229,6 +229,12 @@ class Model:
         self.trained_length = info.trained_length
         self.device = info.device.decode()
         self.code = info.cpu_level.decode()
+        if not info.dtype:
+            raise Error(
+                "unsupported",
+                f"the runtime '{self._library.path}' is older than this package; "
+                "install both, or set HYBRID_RUNTIME to the library of this version",
+            )
         self.dtype = info.dtype.decode()
         self._parameter_count = info.parameter_tensors
 

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole models, with arrays of the standard library."""
 
+import ctypes
 import math
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import hybrid
 
@@ -37,6 +39,17 @@ class WholeModel(unittest.TestCase):
         self.assertEqual(self.model.dtype, "f32")
         narrow = SPEC.replace("layers(2)", "layers(2) dtype(bf16)")
         self.assertEqual(hybrid.compile(narrow, arrays="buffer").dtype, "bf16")
+
+    def test_a_runtime_that_is_older_than_the_package(self):
+        # It does not know the last member of what it fills.
+        size_of = ctypes.sizeof
+        info = hybrid._library.ModelInfo
+        member = ctypes.sizeof(ctypes.c_char_p)
+        with unittest.mock.patch.object(
+            ctypes, "sizeof", lambda x: size_of(x) - member * isinstance(x, info)
+        ):
+            with self.assertRaisesRegex(hybrid.Error, "older than this package"):
+                hybrid.compile(SPEC, arrays="buffer")
 
     def test_parameters_share_the_memory(self):
         for array in self.model.parameters().values():
