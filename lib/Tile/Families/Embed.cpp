@@ -85,24 +85,38 @@ void EmbedGrad::addAll(Value column) {
   });
 }
 
-/// Ids are looked through in tiles, of which few have one of these rows.
+/// Ids are looked through in tiles. The tokens of a tile that have one of these
+/// rows are taken in their order, each by what comes first after the one
+/// before.
 void EmbedGrad::addThoseOf(Value firstRow, Value endRow) {
-  constexpr int64_t tile = 256;
-  auto bound = [&](Value row) { return k.splat(k.toI32(row), {tile}); };
+  constexpr int64_t tile = 1024;
+  auto everywhere = [&](Value index) {
+    return k.splat(k.toI32(index), {tile});
+  };
+  auto number = [&](Value f32) {
+    return k.toIndex(
+        arith::FPToSIOp::create(k.ops(), k.ops().getI32Type(), f32));
+  };
+  Value counted = k.iota(0, {tile}), place = k.toF32(counted);
   k.loop(zero, tokens, tile, {}, [&](Value first, ValueRange) {
     Value ids = k.load(k.view(Ids), {first}, {0}, {tile}, {tokens});
-    Value isMine = k.both(k.le(bound(firstRow), ids), k.lt(ids, bound(endRow)));
-    Value found =
-        k.maximum(k.select(isMine, k.full(1.0, {tile}), k.zeros({tile})), 0);
-    Value end = k.min(tokens, k.add(first, k.idx(tile)));
-    k.when(k.gt(k.extract(found, {zero}), k.f32(0.0)), [&] {
-      k.loop(first, end, 1, {}, [&](Value token, ValueRange) {
-        Value id = k.toIndex(k.loadScalar(k.view(Ids), {token}));
-        k.when(k.both(k.le(firstRow, id), k.lt(id, endRow)),
-               [&] { add(token, id, zero); });
-        return KernelBuilder::Values{};
-      });
-    });
+    Value isMine = k.both(
+        k.both(k.le(everywhere(firstRow), ids), k.lt(ids, everywhere(endRow))),
+        k.lt(counted, everywhere(k.sub(tokens, first))));
+    Value count =
+        k.sum(k.select(isMine, k.full(1.0, {tile}), k.zeros({tile})), 0);
+    k.loop(zero, number(k.extract(count, {zero})), 1, {k.f32(-1.0)},
+           [&](Value, ValueRange before) {
+             Value isLeft =
+                 k.both(isMine, k.lt(k.splat(before[0], {tile}), place));
+             Value nearest = k.maximum(
+                 k.select(isLeft, k.neg(place), k.full(-double(tile), {tile})),
+                 0);
+             Value next = k.neg(k.extract(nearest, {zero}));
+             Value token = k.add(first, number(next));
+             add(token, k.toIndex(k.loadScalar(k.view(Ids), {token})), zero);
+             return KernelBuilder::Values{next};
+           });
     return KernelBuilder::Values{};
   });
 }

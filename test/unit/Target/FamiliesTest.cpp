@@ -18,6 +18,7 @@
 
 #include "hybrid/Tile/Families/Product.h"
 #include "hybrid/Tile/Families/RowProducts.h"
+#include "hybrid/Tile/Families/Rows.h"
 #include "hybrid/Tile/Families/ShortConv.h"
 
 using namespace mlir;
@@ -420,4 +421,24 @@ TEST_F(ShortConvKernelTest, Blocks) {
 TEST_F(ShortConvKernelTest, Walked) {
   forwardAndBackward({256, 4}, {70, 0, 1, 64, 100}, 8, 4);
   forwardAndBackward({136, 2}, {3, 200}, 8, 4);
+}
+
+//===----------------------------------------------------------------------===//
+// Embedding
+//===----------------------------------------------------------------------===//
+
+using EmbedKernelTest = KernelTest;
+
+TEST_F(EmbedKernelTest, GradientByBlocksOfRows) {
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  constexpr int64_t tokens = 1100;
+  EmbedShape shape{100, 136};
+  shape.rowBlock = 16;
+  HostBuffer ids({tokens}, 0.0), dy = random({tokens, shape.width});
+  for (auto [n, id] : llvm::enumerate(ids.elements()))
+    id = double(n * n % shape.vocab);
+  HostBuffer table({shape.vocab, shape.width}, kNaN);
+  OpBuilder b = builder();
+  compare(buildEmbedGrad(b, b.getUnknownLoc(), shape), {&ids, &dy, &table},
+          {tokens, 1, tokens, 0, 0, 0}, 1e-5);
 }

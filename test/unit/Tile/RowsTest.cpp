@@ -59,6 +59,21 @@ TEST_F(RowsTest, EmbedGrad) {
   }
 }
 
+// More tokens than a tile of ids, of which some tiles have none of a block's.
+TEST_F(RowsTest, EmbedGradOfManyTokens) {
+  idLimit = 500;
+  compare(function("%i: tensor<?xi32>, %d: tensor<?x8xf32>",
+                   "embed_grad %i, %d : (tensor<?xi32>, tensor<?x8xf32>) -> "
+                   "tensor<500x8xf32>",
+                   "tensor<500x8xf32>"),
+          {1500, 0, 700},
+          [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
+            EmbedShape shape{500, 8};
+            shape.rowBlock = 64;
+            return buildEmbedGrad(b, op->getLoc(), shape);
+          });
+}
+
 TEST_F(RowsTest, CrossEntropy) {
   ignoreSome = true;
   // One tile, several, and a ragged last one.
