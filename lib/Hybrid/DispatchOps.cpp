@@ -7,6 +7,7 @@
 
 #include "hybrid/Hybrid/HybridOps.h"
 #include "mlir/IR/IntegerSet.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -96,6 +97,86 @@ LogicalResult AlternativesOp::verify() {
     }
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PiecesOp
+//===----------------------------------------------------------------------===//
+
+/// A tensor with one row per token.
+static bool isPerToken(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return !tensor.getEncoding() && tensor.getRank() > 0 &&
+         tensor.isDynamicDim(0) && tensor.getNumDynamicDims() == 1;
+}
+
+Value PiecesOp::getYielded(OpResult result) {
+  return getBlock().getTerminator()->getOperand(result.getResultNumber());
+}
+
+LogicalResult PiecesOp::verify() {
+  if (!isa<FunctionOpInterface>((*this)->getParentOp()))
+    return emitOpError("stands in ")
+           << (*this)->getParentOp()->getName()
+           << "; pieces are made of all rows of a function's stream";
+  if (getRows() < 1)
+    return emitOpError("has pieces of ") << getRows() << " rows, at least 1";
+  for (Value stream : getStreams())
+    if (!isPerToken(stream.getType()))
+      return emitOpError("cuts ")
+             << stream.getType()
+             << ", which has no row per token; capture it whole";
+  for (Value sum : getSums())
+    if (!cast<RankedTensorType>(sum.getType()).hasStaticShape())
+      return emitOpError("has a sum of type ")
+             << sum.getType() << "; a sum over pieces has a static shape";
+  if (getNumResults() < getSums().size())
+    return emitOpError("has ")
+           << getSums().size() << " sums and " << getNumResults()
+           << " results; each sum is one";
+  for (OpResult result : getResults())
+    if (!isSum(result) && !isPerToken(result.getType()))
+      return emitOpError("result ")
+             << result.getResultNumber() << " of type " << result.getType()
+             << " has no row per token; only sums are put together otherwise";
+  if (getBlock().empty() || !isa<YieldOp>(getBlock().back()))
+    return emitOpError("region must end with hybrid.yield");
+  return success();
+}
+
+LogicalResult PiecesOp::verifyRegions() {
+  Block &block = getBlock();
+  if (block.getArgumentTypes() != getOperandTypes())
+    return emitOpError("block has ")
+           << block.getNumArguments()
+           << " arguments, expected one of the type of each of "
+           << getNumOperands() << " operands";
+  auto yield = cast<YieldOp>(block.back());
+  if (TypeRange(yield.getValues()) != getResultTypes()) {
+    InFlightDiagnostic diagnostic =
+        emitOpError("region yields other types than the op's results");
+    diagnostic.attachNote(yield.getLoc()) << "yielded here";
+    return diagnostic;
+  }
+  for (auto [sum, result] :
+       llvm::zip_equal(getSums(), getResults().take_back(getSums().size())))
+    if (sum.getType() != result.getType())
+      return emitOpError("sum of type ")
+             << sum.getType() << " gives a result of type " << result.getType();
+  WalkResult walk = getBody().walk([&](Operation *op) {
+    for (Value value : op->getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (getBody().isAncestor(value.getParentRegion()) ||
+          (type && type.hasStaticShape()))
+        continue;
+      emitOpError("reads ") << value.getType()
+                            << " from outside, whose rows are not those of a "
+                               "piece; make it an operand";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 #define GET_OP_CLASSES

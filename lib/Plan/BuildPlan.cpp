@@ -37,6 +37,7 @@ private:
   LogicalResult addLaunches(Block &block, ArrayRef<PlanConstraint> guard);
   LogicalResult addAlternatives(AlternativesOp op,
                                 ArrayRef<PlanConstraint> guard);
+  LogicalResult addPieces(PiecesOp op);
   FailureOr<PlanAlternative> makeAlternative(DispatchOp op);
   void addLaunch(DispatchOp op, SmallVector<PlanAlternative, 1> alternatives);
   void assignLifetimes();
@@ -155,11 +156,27 @@ LogicalResult EntryPlanner::addAlternatives(AlternativesOp op,
   return success();
 }
 
+LogicalResult EntryPlanner::addPieces(PiecesOp op) {
+  PlanPieces pieces;
+  pieces.rows = op.getRows();
+  pieces.first = entry.launches.size();
+  if (failed(addLaunches(op.getBlock(), {})))
+    return failure();
+  if (entry.launches.size() == pieces.first)
+    return op.emitOpError("has no launches; remove it");
+  pieces.last = entry.launches.size() - 1;
+  entry.pieces.push_back(pieces);
+  return success();
+}
+
 LogicalResult EntryPlanner::addLaunches(Block &block,
                                         ArrayRef<PlanConstraint> guard) {
   for (Operation &op : block) {
     if (auto alternatives = dyn_cast<AlternativesOp>(op)) {
       if (failed(addAlternatives(alternatives, guard)))
+        return failure();
+    } else if (auto pieces = dyn_cast<PiecesOp>(op)) {
+      if (failed(addPieces(pieces)))
         return failure();
     } else if (auto dispatch = dyn_cast<DispatchOp>(op)) {
       FailureOr<PlanAlternative> alternative = makeAlternative(dispatch);
@@ -177,17 +194,23 @@ LogicalResult EntryPlanner::addLaunches(Block &block,
 // Lifetimes
 //===----------------------------------------------------------------------===//
 
+/// What a piece makes for itself lives in that piece; anything else that is
+/// seen in one is seen in all of them, so it lives from the first one's first
+/// launch to the last one's last.
 void EntryPlanner::assignLifetimes() {
   std::vector<bool> used(entry.buffers.size());
-  for (auto [index, launch] : llvm::enumerate(entry.launches))
+  for (auto [index, launch] : llvm::enumerate(entry.launches)) {
+    const PlanPieces *pieces = entry.piecesOf(index);
     for (const PlanAlternative &alternative : launch.alternatives)
       for (const PlanView &view : alternative.views) {
         PlanBuffer &buffer = entry.buffers[view.buffer];
+        bool whole = pieces && !buffer.pieces;
         if (!used[view.buffer])
-          buffer.first = index;
-        buffer.last = index;
+          buffer.first = whole ? pieces->first : index;
+        buffer.last = whole ? pieces->last : index;
         used[view.buffer] = true;
       }
+  }
 }
 
 /// Whether two ops stand in different algorithms of one `alternatives`, so that
@@ -262,6 +285,13 @@ LogicalResult EntryPlanner::run() {
 }
 
 } // namespace
+
+const PlanPieces *PlanEntry::piecesOf(unsigned launch) const {
+  for (const PlanPieces &group : pieces)
+    if (group.first <= launch && launch <= group.last)
+      return &group;
+  return nullptr;
+}
 
 FailureOr<Plan> hybrid::buildPlan(ModuleOp module) {
   Plan plan;

@@ -73,8 +73,10 @@ static llvm::Expected<uint64_t> bytesOf(const PlanBuffer &buffer,
 // One entry
 //===----------------------------------------------------------------------===//
 
-const PlanAlternative *hybrid::chooseAlternative(const PlanLaunch &launch,
-                                                 const SymbolValues &symbols) {
+/// The alternative of `launch` that runs, as the runtime chooses it; null when
+/// none does.
+static const PlanAlternative *chooseAlternative(const PlanLaunch &launch,
+                                                const SymbolValues &symbols) {
   for (const PlanAlternative &alternative : launch.alternatives)
     if (llvm::all_of(alternative.guard, [&](PlanConstraint constraint) {
           std::optional<int64_t> value = evaluate(constraint, symbols);
@@ -84,20 +86,62 @@ const PlanAlternative *hybrid::chooseAlternative(const PlanLaunch &launch,
   return nullptr;
 }
 
+static constexpr auto tokensIndex = static_cast<size_t>(CallSymbol::tokens);
+
+/// The symbols of a piece of `rows`.
+static SymbolValues symbolsOfPiece(SymbolValues symbols, int64_t rows) {
+  symbols[tokensIndex] = rows;
+  return symbols;
+}
+
+std::vector<PlanRun> hybrid::listRuns(const PlanEntry &entry,
+                                      const SymbolValues &symbols) {
+  std::vector<PlanRun> runs;
+  auto add = [&](unsigned launch, const SymbolValues &values, uint64_t times) {
+    if (times == 0)
+      return;
+    const PlanAlternative *chosen =
+        chooseAlternative(entry.launches[launch], values);
+    if (chosen)
+      runs.push_back({launch, chosen, times, values[tokensIndex]});
+  };
+  for (unsigned launch = 0; launch < entry.launches.size(); ++launch) {
+    const PlanPieces *pieces = entry.piecesOf(launch);
+    if (!pieces) {
+      add(launch, symbols, 1);
+      continue;
+    }
+    int64_t tokens = symbols[tokensIndex], left = tokens % pieces->rows;
+    add(launch, symbolsOfPiece(symbols, pieces->rows), tokens / pieces->rows);
+    add(launch, symbolsOfPiece(symbols, left), left > 0);
+  }
+  return runs;
+}
+
+/// The bytes of a buffer, of one of a piece for the largest piece.
+static llvm::Expected<uint64_t> bytesOf(const PlanEntry &entry,
+                                        const PlanBuffer &buffer,
+                                        const SymbolValues &symbols) {
+  if (!buffer.pieces)
+    return bytesOf(buffer, symbols);
+  int64_t rows = entry.pieces[*buffer.pieces].rows;
+  return bytesOf(buffer,
+                 symbolsOfPiece(symbols, std::min(symbols[tokensIndex], rows)));
+}
+
 llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
                                                const PlanEntry &entry,
                                                const SymbolValues &symbols,
                                                unsigned threads) {
   EntryMemory memory;
   std::vector<bool> used(entry.buffers.size());
-  for (const PlanLaunch &launch : entry.launches)
-    if (const PlanAlternative *chosen = chooseAlternative(launch, symbols)) {
-      ++memory.launches;
-      memory.scratch =
-          std::max(memory.scratch, plan.kernels[chosen->kernel].scratch);
-      for (const PlanView &view : chosen->views)
-        used[view.buffer] = true;
-    }
+  for (const PlanRun &run : listRuns(entry, symbols)) {
+    memory.launches += run.times;
+    memory.scratch =
+        std::max(memory.scratch, plan.kernels[run.chosen->kernel].scratch);
+    for (const PlanView &view : run.chosen->views)
+      used[view.buffer] = true;
+  }
   if (threads)
     memory.workspace =
         hyb::workspaceBytes(memory.launches, memory.scratch, threads);
@@ -107,7 +151,7 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
   for (auto [index, buffer] : llvm::enumerate(entry.buffers)) {
     if (!used[index])
       continue;
-    llvm::Expected<uint64_t> bytes = bytesOf(buffer, symbols);
+    llvm::Expected<uint64_t> bytes = bytesOf(entry, buffer, symbols);
     if (!bytes)
       return bytes.takeError();
     if (buffer.kind != BufferKind::Arena) {
@@ -158,7 +202,7 @@ static void printLine(llvm::raw_ostream &os, StringRef what, uint64_t bytes,
 }
 
 static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
-                       const EntryMemory &memory) {
+                       const SymbolValues &symbols, const EntryMemory &memory) {
   static constexpr size_t shownBuffers = 8;
   os << "\n" << entry.name << ": " << memory.launches << " launches\n";
   printLine(os, "arena", memory.arena,
@@ -172,6 +216,10 @@ static void printEntry(llvm::raw_ostream &os, const PlanEntry &entry,
   for (auto [kind, bytes] : memory.bound)
     total += bytes;
   printLine(os, "total", total);
+  for (const PlanPieces &pieces : entry.pieces)
+    if (symbols[tokensIndex] > pieces.rows)
+      os << "  launches " << pieces.first << " to " << pieces.last
+         << " run for every " << pieces.rows << " rows\n";
   os << "  largest of the arena:\n";
   for (const EntryMemory::Buffer &buffer :
        llvm::ArrayRef(memory.buffers).take_front(shownBuffers))
@@ -228,7 +276,7 @@ llvm::Error hybrid::printMemoryPlan(const Plan &plan,
         planMemory(plan, entry, symbols, threads);
     if (!memory)
       return memory.takeError();
-    printEntry(os, entry, *memory);
+    printEntry(os, entry, symbols, *memory);
     entries[entry.name] = std::move(*memory);
   }
   printTotals(os, entries);

@@ -54,12 +54,16 @@ private:
   Place placeOrNew(Value value);
   LogicalResult assignBackwards(Block &block);
   LogicalResult assignBackwards(Operation *op);
+  LogicalResult assignPieces(PiecesOp op);
+  LogicalResult derivePieces(PiecesOp op);
   Place placeOfCopy(CastOp cast);
   LogicalResult deriveForwards(Block &block);
 
   func::FuncOp function;
   PlanEntry &entry;
   Places places;
+  /// In the order of their launches.
+  SmallVector<PiecesOp> allPieces;
 };
 
 //===----------------------------------------------------------------------===//
@@ -218,21 +222,72 @@ LogicalResult PlaceAssigner::demand(Value value, const Place &place,
   return error;
 }
 
+/// The pieces that make a value for themselves, or null.
+static PiecesOp piecesAround(Value value) {
+  Operation *op = value.getParentBlock()->getParentOp();
+  auto pieces = dyn_cast<PiecesOp>(op);
+  return pieces ? pieces : op->getParentOfType<PiecesOp>();
+}
+
 Place PlaceAssigner::placeOrNew(Value value) {
   auto it = places.values.find(value);
   if (it != places.values.end())
     return it->second;
   auto type = cast<RankedTensorType>(value.getType());
-  std::string name = nameOf(value.getLoc());
+  auto pieces = value.getDefiningOp<PiecesOp>();
+  std::string name =
+      nameOf(pieces ? pieces.getYielded(cast<OpResult>(value)).getLoc()
+                    : value.getLoc());
   if (name.empty() && value.getDefiningOp())
     name = value.getDefiningOp()->getName().stripDialect().str();
   Place place{addBuffer(BufferKind::Arena, name, type),
               Layout::contiguous(type)};
+  if (PiecesOp around = piecesAround(value))
+    entry.buffers[place.buffer].pieces =
+        llvm::find(allPieces, around) - allPieces.begin();
   places.values[value] = place;
   return place;
 }
 
+/// The rows of a piece in the place of the whole stream, where the symbol of
+/// the tokens is the number of rows from now on: it must not say where rows
+/// lie.
+static Place placeOfRows(const Place &whole) {
+  assert(isa<AffineConstantExpr>(whole.layout.strides[0]) &&
+         "rows of one static size");
+  Place place = whole;
+  AffineExpr row = getAffineDimExpr(0, whole.layout.offset.getContext());
+  place.layout.offset = whole.layout.offset + row * whole.layout.strides[0];
+  return place;
+}
+
+/// Results are made piece by piece where they are wanted, and a sum is added to
+/// where it is.
+LogicalResult PlaceAssigner::assignPieces(PiecesOp op) {
+  Block &body = op.getBlock();
+  Operation *yield = body.getTerminator();
+  for (OpResult result : op->getResults()) {
+    Place place = placeOrNew(result);
+    if (failed(demand(op.getYielded(result),
+                      op.isSum(result) ? place : placeOfRows(place), yield)))
+      return failure();
+  }
+  if (failed(assignBackwards(body)))
+    return failure();
+  for (auto [index, sum] : llvm::enumerate(op.getSums())) {
+    BlockArgument argument = body.getArgument(op.getStreams().size() + index);
+    OpResult result =
+        op->getResult(op->getNumResults() - op.getSums().size() + index);
+    Place place = places.values.at(result);
+    if (failed(demand(argument, place, op)) || failed(demand(sum, place, op)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult PlaceAssigner::assignBackwards(Operation *op) {
+  if (auto pieces = dyn_cast<PiecesOp>(op))
+    return assignPieces(pieces);
   if (auto dispatch = dyn_cast<DispatchOp>(op)) {
     for (OpResult result : dispatch->getResults()) {
       std::optional<unsigned> tied =
@@ -321,8 +376,22 @@ Place PlaceAssigner::placeOfCopy(CastOp cast) {
           Layout::contiguous(type)};
 }
 
+/// A stream has its place by now.
+LogicalResult PlaceAssigner::derivePieces(PiecesOp op) {
+  for (auto [stream, argument] :
+       llvm::zip(op.getStreams(), op.getBlock().getArguments())) {
+    Place rows = placeOfRows(places.values.at(stream));
+    if (failed(demand(argument, rows, op)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult PlaceAssigner::deriveForwards(Block &block) {
   for (Operation &op : block) {
+    if (auto pieces = dyn_cast<PiecesOp>(op);
+        pieces && failed(derivePieces(pieces)))
+      return failure();
     for (Region &region : op.getRegions())
       for (Block &nested : region)
         if (failed(deriveForwards(nested)))
@@ -354,6 +423,7 @@ LogicalResult PlaceAssigner::deriveForwards(Block &block) {
 
 FailureOr<Places> PlaceAssigner::run() {
   Block &body = function.getBody().front();
+  llvm::append_range(allPieces, body.getOps<PiecesOp>());
   if (failed(bindArguments()) || failed(bindResults()) ||
       failed(assignBackwards(body)) || failed(deriveForwards(body)))
     return failure();

@@ -95,9 +95,10 @@ json::Value hybrid::exprToJSON(AffineExpr expr) {
                                                exprToJSON(op.getRHS())}}};
   }
   case AffineExprKind::DimId:
-    break;
+    // Of a piece.
+    return "row";
   }
-  llvm_unreachable("a plan's expressions have symbols alone");
+  llvm_unreachable("unknown kind of expression");
 }
 
 static json::Array exprsToJSON(ArrayRef<AffineExpr> exprs) {
@@ -166,6 +167,8 @@ static json::Value bufferToJSON(const PlanBuffer &buffer) {
   if (buffer.kind == BufferKind::Arena) {
     object["first"] = buffer.first;
     object["last"] = buffer.last;
+    if (buffer.pieces)
+      object["pieces"] = *buffer.pieces;
   }
   if (buffer.kind == BufferKind::Constant) {
     json::Array data;
@@ -200,6 +203,14 @@ static json::Value launchToJSON(const PlanLaunch &launch) {
                       {"alternatives", std::move(alternatives)}};
 }
 
+static json::Array piecesToJSON(ArrayRef<PlanPieces> pieces) {
+  json::Array array;
+  for (const PlanPieces &group : pieces)
+    array.push_back(json::Object{
+        {"rows", group.rows}, {"first", group.first}, {"last", group.last}});
+  return array;
+}
+
 json::Value hybrid::planToJSON(const Plan &plan) {
   json::Array kernels;
   for (const PlanKernel &kernel : plan.kernels)
@@ -211,8 +222,11 @@ json::Value hybrid::planToJSON(const Plan &plan) {
       buffers.push_back(bufferToJSON(buffer));
     for (const PlanLaunch &launch : entry.launches)
       launches.push_back(launchToJSON(launch));
-    entries[entry.name] = json::Object{{"buffers", std::move(buffers)},
-                                       {"launches", std::move(launches)}};
+    json::Object object{{"buffers", std::move(buffers)},
+                        {"launches", std::move(launches)}};
+    if (!entry.pieces.empty())
+      object["pieces"] = piecesToJSON(entry.pieces);
+    entries[entry.name] = std::move(object);
   }
   return json::Object{{"kernels", std::move(kernels)},
                       {"entries", std::move(entries)}};

@@ -120,15 +120,14 @@ reportOperations(const NumberedGraph &numbered, const Plan &plan,
   llvm::DenseMap<int64_t, std::vector<std::string>> kernels;
   // Launches of no operation, as those of the update, stand for themselves.
   int64_t unnumbered = -1;
-  for (const PlanLaunch &launch : entry.launches) {
-    const PlanAlternative *chosen = chooseAlternative(launch, symbols);
-    if (!chosen)
-      continue;
+  for (const PlanRun &run : listRuns(entry, symbols)) {
+    const PlanLaunch &launch = entry.launches[run.launch];
+    const PlanAlternative *chosen = run.chosen;
     std::optional<int64_t> number = getNumber(chosen->dispatch);
     int64_t key = number ? *number : unnumbered--;
     Operation *op = number ? numbered.operations[*number] : nullptr;
     OperationReport &report = operations[key];
-    if (!report.launches++) {
+    if (!report.launches) {
       report.layer = launch.layer;
       report.place = launch.op;
       report.kind = op ? getKind(op).str() : "other";
@@ -137,9 +136,12 @@ reportOperations(const NumberedGraph &numbered, const Plan &plan,
       if (!op || !readsRows(op))
         report.work.bytes = 0;
     }
+    report.launches += run.times;
     if (!op || !readsRows(op))
-      report.work.bytes += getMovedBytes(chosen->dispatch, call);
-    kernels[key].push_back(plan.kernels[chosen->kernel].name);
+      report.work.bytes +=
+          run.times * getMovedBytes(chosen->dispatch, {run.tokens, call.past});
+    kernels[key].insert(kernels[key].end(), run.times,
+                        plan.kernels[chosen->kernel].name);
   }
   std::vector<OperationReport> reports;
   for (auto &[key, report] : operations) {
@@ -187,9 +189,14 @@ reportCall(StringRef title, const NumberedGraph &numbered, const Plan &plan,
   report.withoutReuse = memory->withoutReuse;
   for (auto [kind, bytes] : memory->bound)
     addBound(report, describeBound(kind), bytes);
-  for (auto [index, launch] : llvm::enumerate(entry.launches)) {
-    if (!chooseAlternative(launch, symbols))
+  std::optional<unsigned> before;
+  for (const PlanRun &run : listRuns(entry, symbols)) {
+    unsigned index = run.launch;
+    // All pieces are alike.
+    if (before == index)
       continue;
+    before = index;
+    const PlanLaunch &launch = entry.launches[index];
     uint64_t live = 0;
     for (const EntryMemory::Buffer &buffer : memory->buffers)
       if (buffer.buffer->first <= index && index <= buffer.buffer->last)

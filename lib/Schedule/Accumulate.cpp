@@ -21,6 +21,10 @@ using namespace hybrid;
 
 bool hybrid::isGradientSum(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (auto pieces = dyn_cast<PiecesOp>(argument.getOwner()->getParentOp())) {
+      Value sum = pieces.getOperandOf(argument);
+      return isGradientSum(sum) && sum.hasOneUse();
+    }
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     auto role = function ? function.getArgAttrOfType<StringAttr>(
                                argument.getArgNumber(), "hybrid.role")
@@ -29,6 +33,8 @@ bool hybrid::isGradientSum(Value value) {
   }
   if (auto sum = value.getDefiningOp<AddOp>())
     return isGradientSum(sum.getA()) && sum.getA().hasOneUse();
+  if (auto pieces = value.getDefiningOp<PiecesOp>())
+    return isGradientSum(pieces.getYielded(cast<OpResult>(value)));
   auto dispatch = value.getDefiningOp<DispatchOp>();
   if (!dispatch)
     return false;

@@ -286,7 +286,8 @@ LogicalResult hybrid::scheduleInPlace(Scheduler &scheduler, Operation *op) {
 static LogicalResult
 replaceByLaunch(Scheduler &scheduler, Operation *op, StringRef variant,
                 llvm::function_ref<tile::ProgramOp(OpBuilder &)> build,
-                std::optional<ValueRange> inputs = {}) {
+                std::optional<ValueRange> inputs = {},
+                ArrayRef<int64_t> ties = {}) {
   tile::ProgramOp program =
       scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
         return build(programs);
@@ -294,7 +295,7 @@ replaceByLaunch(Scheduler &scheduler, Operation *op, StringRef variant,
   OpBuilder builder(op);
   DispatchOp dispatch = scheduler.dispatch(builder, op->getLoc(), program,
                                            inputs.value_or(op->getOperands()),
-                                           op->getResultTypes());
+                                           op->getResultTypes(), ties);
   op->replaceAllUsesWith(dispatch);
   op->erase();
   return success();
@@ -486,21 +487,39 @@ bool hybrid::isGradientOfSum(Operation *op) {
          });
 }
 
+/// Whether the gradient may overwrite the logits: nothing reads them later, and
+/// they are not the caller's.
+static bool mayOverwriteLogits(CrossEntropyGradOp op) {
+  Value logits = op.getLogits();
+  return logits.getType() == op.getDlogits().getType() &&
+         logits.getDefiningOp<DispatchOp>() &&
+         llvm::all_of(logits.getUsers(), [&](Operation *user) {
+           return user == op || (user->getBlock() == op->getBlock() &&
+                                 user->isBeforeInBlock(op));
+         });
+}
+
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op) {
   tile::CrossEntropyShape shape =
       crossEntropyShape(op.getLogits(), scheduler.target);
   shape.gradientElement = elementOf(op.getDlogits());
+  shape.inPlace = mayOverwriteLogits(op);
   SmallVector<Value> inputs{op.getLogits(), op.getLabels(), op.getWeights()};
   if (op.getDloss() && !isGradientOfSum(op.getDloss().getDefiningOp())) {
     shape.hasLossGradient = true;
     inputs.push_back(op.getDloss());
   }
-  scheduler.chose(op, "HYB-S508", "two passes over the logits",
+  scheduler.chose(op, "HYB-S508",
+                  shape.inPlace ? "two passes over the logits, in place"
+                                : "two passes over the logits",
                   "the log-sum-exp is computed again, not saved");
+  std::string variant = shape.hasLossGradient ? "backward" : "backward_of_sum";
+  static constexpr int64_t overwritesLogits[] = {0, 0};
   return replaceByLaunch(
-      scheduler, op, shape.hasLossGradient ? "backward" : "backward_of_sum",
+      scheduler, op, variant + (shape.inPlace ? "_in_place" : ""),
       [&](OpBuilder &programs) {
         return tile::buildCrossEntropyGrad(programs, op.getLoc(), shape);
       },
-      ValueRange(inputs));
+      ValueRange(inputs),
+      shape.inPlace ? ArrayRef(overwritesLogits) : ArrayRef<int64_t>());
 }

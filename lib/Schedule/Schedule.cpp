@@ -27,11 +27,16 @@ namespace hybrid {
 using namespace mlir;
 using namespace hybrid;
 
+static LogicalResult scheduleBlock(Scheduler &scheduler, Block &block);
+
 /// Dispatches on the class of `op`; views stay as they are.
 static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp,
+      .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp, YieldOp,
             func::ReturnOp>([](auto) { return success(); })
+      .Case([&](PiecesOp pieces) {
+        return scheduleBlock(scheduler, pieces.getBlock());
+      })
       .Case<AttentionOp, AttentionGradOp, AttentionCachedOp, RecurrenceOp,
             RecurrenceGradOp, ShortConvOp, ShortConvGradOp, EmbedOp, LastRowsOp,
             CrossEntropyOp, CrossEntropyGradOp>(
@@ -59,6 +64,15 @@ static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op) {
       });
 }
 
+/// Strategies replace the operation they are given and may look at its users,
+/// which are scheduled after it.
+static LogicalResult scheduleBlock(Scheduler &scheduler, Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (failed(scheduleAny(scheduler, &op)))
+      return failure();
+  return success();
+}
+
 /// Values that the strategies' programs compute for themselves.
 static void eraseUnused(func::FuncOp function) {
   for (Operation &op :
@@ -84,6 +98,7 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
       return signalPassFailure();
     }
     Scheduler scheduler(getOperation(), *traits, hopper);
+    scheduler.pieceRows = pieceRows;
     bool isTrained = false;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto entry = function->getAttrOfType<StringAttr>("hybrid.entry");
@@ -102,6 +117,7 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
     numDispatches += scheduler.numDispatches;
     numAlternatives += scheduler.numAlternatives;
     numAccumulated += scheduler.numAccumulated;
+    numPieces += scheduler.numPieces;
     numPrograms += scheduler.programs.size();
   }
 
@@ -109,11 +125,9 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
     numCopies += insertCopies(function);
     if (failed(scheduleRowProducts(scheduler, function)))
       return failure();
-    // Strategies replace the operation they are given and may look at its
-    // users, which are scheduled after it.
-    for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
-      if (failed(scheduleAny(scheduler, &op)))
-        return failure();
+    cutLossHeads(scheduler, function);
+    if (failed(scheduleBlock(scheduler, function.getBody().front())))
+      return failure();
     FailureOr<SmallVector<RowwiseOp>> copies = copyOverwrittenInputs(function);
     if (failed(copies))
       return failure();

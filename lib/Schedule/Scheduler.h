@@ -12,6 +12,7 @@
 #include "TargetTraits.h"
 #include "hybrid/Hybrid/GraphShapes.h"
 #include "hybrid/Hybrid/HybridOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 
 namespace hybrid {
@@ -48,7 +49,10 @@ public:
   /// Whether programs get records for what the target alone has.
   const bool writesRecords;
   ProgramTable programs;
-  unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0;
+  /// Rows of a piece of a loss head; 0: the target's.
+  int64_t pieceRows = 0;
+  unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0,
+           numPieces = 0;
 };
 
 /// Whether calls of the entry around `op` may be decoding steps of a few rows.
@@ -65,6 +69,10 @@ mlir::LogicalResult roundInto(Scheduler &scheduler, mlir::OpBuilder &builder,
 /// leading sizes that are expressions of the six symbols.
 mlir::RankedTensorType workspaceType(mlir::AffineMap leading,
                                      llvm::ArrayRef<int64_t> sizes);
+
+/// Puts every loss, with the products and the adjoint that see its logits, into
+/// `hybrid.pieces` (LossHead.cpp).
+void cutLossHeads(Scheduler &scheduler, mlir::func::FuncOp function);
 
 // Strategies, one file per family. Each replaces its operation by launches and
 // erases it, or emits an error and fails.

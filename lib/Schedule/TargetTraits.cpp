@@ -74,6 +74,8 @@ static constexpr TargetTraits kCPU = {
     /*rowwiseElements=*/8192,
     /*lossRows=*/8,
     /*lossColumns=*/1024,
+    /*pieceElements=*/1 << 22,
+    /*leastPieceRows=*/256,
     /*optimiserBlock=*/16384,
 };
 
@@ -136,6 +138,8 @@ static constexpr TargetTraits kCUDA = {
     /*rowwiseElements=*/4096,
     /*lossRows=*/4,
     /*lossColumns=*/1024,
+    /*pieceElements=*/1 << 26,
+    /*leastPieceRows=*/4096,
     /*optimiserBlock=*/4096,
 };
 

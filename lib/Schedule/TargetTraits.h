@@ -115,6 +115,9 @@ struct TargetTraits {
   int64_t rowwiseElements;
   /// Tiles of the loss head.
   int64_t lossRows, lossColumns;
+  /// Logits of a piece of rows that a loss head runs for, unless that are fewer
+  /// rows than the products around them need.
+  int64_t pieceElements, leastPieceRows;
   /// Parameters per task of the optimiser.
   int64_t optimiserBlock;
 

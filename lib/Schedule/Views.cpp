@@ -185,7 +185,11 @@ private:
       mark(slice.getResult());
     else if (auto concat = dyn_cast<ConcatOp>(op))
       llvm::for_each(concat.getParts(), [&](Value part) { mark(part); });
-    else if (isa<YieldOp>(op) && isa<AlternativesOp>(op->getParentOp()))
+    else if (auto pieces = dyn_cast<PiecesOp>(op))
+      for (BlockArgument argument : pieces.getBlock().getArguments())
+        join(pieces.getOperandOf(argument), argument);
+    else if (isa<YieldOp>(op) &&
+             isa<AlternativesOp, PiecesOp>(op->getParentOp()))
       for (auto [value, result] :
            llvm::zip_equal(op->getOperands(), op->getParentOp()->getResults()))
         join(value, result);

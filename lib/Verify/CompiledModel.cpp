@@ -65,11 +65,15 @@ void Recorder::record(const hyb_launch &launch) {
   for (const Reference::Output &output : choice->outputs) {
     const hyb_launch_view &view = launch.views[output.view];
     auto type = cast<RankedTensorType>(output.value.getType());
-    oracle::Tensor tensor;
-    tensor.shape = oracle::getShape(type, call);
-    appendElements(view, 0, /*first=*/0, tensor.data);
-    values[output.value] = {launch.layer, launch.op, launch.kernel,
-                            std::move(tensor)};
+    Written &written = values[output.value];
+    written.layer = launch.layer;
+    written.op = launch.op;
+    written.kernel = launch.kernel;
+    written.tensor.shape = oracle::getShape(type, call);
+    // Rows come in order; what has none is written again.
+    if (!choice->inPieces || type.hasStaticShape())
+      written.tensor.data.clear();
+    appendElements(view, 0, /*first=*/0, written.tensor.data);
   }
 }
 

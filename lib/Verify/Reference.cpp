@@ -67,14 +67,13 @@ public:
   LaunchMatcher(func::FuncOp graph, func::FuncOp scheduled) {
     for (Operation &op : graph.getBody().front().without_terminator())
       operations.push_back(&op);
-    for (Operation &op : scheduled.getBody().front())
-      if (isa<DispatchOp, AlternativesOp>(op))
-        match(&op);
+    matchBlock(scheduled.getBody().front());
   }
 
   Reference::Choice choiceOf(DispatchOp dispatch) const;
 
 private:
+  void matchBlock(Block &block);
   void match(Operation *op);
   void matchInside(AlternativesOp op);
 
@@ -94,6 +93,14 @@ static Operation *sumWrittenBy(Operation *launch, Operation *producer) {
       !producer->hasOneUse())
     return nullptr;
   return dyn_cast<AddOp>(*producer->getUsers().begin());
+}
+
+void LaunchMatcher::matchBlock(Block &block) {
+  for (Operation &op : block)
+    if (isa<DispatchOp, AlternativesOp>(op))
+      match(&op);
+    else if (auto pieces = dyn_cast<PiecesOp>(op))
+      matchBlock(pieces.getBlock());
 }
 
 void LaunchMatcher::match(Operation *launch) {
@@ -140,6 +147,7 @@ void LaunchMatcher::matchInside(AlternativesOp op) {
 
 Reference::Choice LaunchMatcher::choiceOf(DispatchOp dispatch) const {
   Reference::Choice choice;
+  choice.inPieces = static_cast<bool>(dispatch->getParentOfType<PiecesOp>());
   // A segments value is two views.
   SmallVector<unsigned> viewOfInput;
   unsigned views = 0;

@@ -40,6 +40,9 @@ public:
   struct Choice {
     std::string kernel;
     llvm::SmallVector<Output, 2> outputs;
+    /// It runs for some rows at a time: each run adds rows to values that have
+    /// one per token.
+    bool inPieces = false;
   };
   struct Entry {
     /// The graph.

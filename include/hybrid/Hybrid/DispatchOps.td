@@ -89,11 +89,67 @@ def Hybrid_AlternativesOp : Hybrid_Op<"alternatives",
   let hasVerifier = 1;
 }
 
+def Hybrid_PiecesOp : Hybrid_Op<"pieces",
+    [AttrSizedOperandSegments, RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "operations that run for some rows of the stream at a time";
+  let description = [{
+    Cuts the rows of the stream into pieces of `rows`, the last one shorter, and
+    runs the body for one after the other, so that what the body makes for
+    itself has the size of a piece. The block's arguments are
+
+    - one per stream, a tensor per token: the rows of the piece;
+    - one per sum, a tensor without tokens: the operand for the first piece,
+      then what the piece before yielded.
+
+    Inside, a leading size `?` and the symbol `tokens` are the rows of the piece.
+    Other values from outside are whole, so they have static shapes. The body
+    yields the piece's rows of the first results, which are put together, and
+    then the sums. Without tokens the sums are the operands.
+
+    Example, from `test/Hybrid/Dispatch/ops.mlir`:
+
+    ```mlir
+    %y, %dw = hybrid.pieces of 256 rows(%x, %dy) sums(%dw0)
+        : (tensor<?x64xf32>, tensor<?x32xf32>, tensor<32x64xf32>)
+          -> (tensor<?x32xf32>, tensor<32x64xf32>) {
+    ^bb0(%xp: tensor<?x64xf32>, %dyp: tensor<?x32xf32>, %sum: tensor<32x64xf32>):
+      %0 = hybrid.dispatch @product(%xp, %w)
+          : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+      %1 = hybrid.dispatch @weight_gradient(%dyp, %xp, %sum) ties = [0, 2]
+          : (tensor<?x32xf32>, tensor<?x64xf32>, tensor<32x64xf32>)
+            -> tensor<32x64xf32>
+      hybrid.yield %0, %1 : tensor<?x32xf32>, tensor<32x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$rows, Variadic<AnyRankedTensor>:$streams,
+                       Variadic<AnyRankedTensor>:$sums);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `of` $rows `rows` `(` $streams `)` (`sums` `(` $sums^ `)`)? attr-dict
+    `:` functional-type(operands, results) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    mlir::Block &getBlock() { return getBody().front(); }
+    /// The operand that an argument of the block stands for.
+    mlir::Value getOperandOf(mlir::BlockArgument argument) {
+      return getOperand(argument.getArgNumber());
+    }
+    mlir::Value getYielded(mlir::OpResult result);
+    bool isSum(mlir::OpResult result) {
+      return result.getResultNumber() >= getNumResults() - getSums().size();
+    }
+  }];
+}
+
 def Hybrid_YieldOp : Hybrid_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "ends a region of the hybrid dialect";
   let description = [{
     Gives the operands to the op around the region: the algorithms of
-    `hybrid.alternatives`, the body of `hybrid.rowwise`.
+    `hybrid.alternatives`, the bodies of `hybrid.pieces` and `hybrid.rowwise`.
 
     Example, from `test/Hybrid/Dispatch/ops.mlir`:
 

@@ -21,10 +21,19 @@ using SymbolValues = std::array<int64_t, 6>;
 std::optional<int64_t> evaluate(mlir::AffineExpr expr,
                                 const SymbolValues &symbols);
 
-/// The alternative of `launch` that runs at these capacities, as the runtime
-/// chooses it; null when none does.
-const PlanAlternative *chooseAlternative(const PlanLaunch &launch,
-                                         const SymbolValues &symbols);
+/// A launch of a call, which pieces may run several times.
+struct PlanRun {
+  unsigned launch;
+  const PlanAlternative *chosen;
+  uint64_t times;
+  /// Rows of the stream each time.
+  int64_t tokens;
+};
+
+/// The launches that run at these capacities, each with the alternative that
+/// the runtime chooses. Pieces that choose unlike ones are several runs.
+std::vector<PlanRun> listRuns(const PlanEntry &entry,
+                              const SymbolValues &symbols);
 
 struct EntryMemory {
   struct Buffer {
@@ -32,7 +41,7 @@ struct EntryMemory {
     uint64_t bytes, offset;
   };
   /// Launches that run at these capacities.
-  unsigned launches = 0;
+  uint64_t launches = 0;
   /// Every arena buffer that they use, largest first.
   std::vector<Buffer> buffers;
   /// Size of the arena: what the runtime allocates for the entry.

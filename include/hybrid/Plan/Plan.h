@@ -68,11 +68,16 @@ struct PlanBuffer {
   std::string path;
   /// Of an arena buffer: the launches it is live for, both inclusive.
   unsigned first = 0, last = 0;
+  /// Of an arena buffer that only launches of these pieces see: it has the rows
+  /// of a piece.
+  std::optional<unsigned> pieces;
   /// Of a constant.
   mlir::DenseElementsAttr data;
 };
 
-/// A kernel's view of a buffer.
+/// A kernel's view of a buffer. The offset of one that a launch in pieces has
+/// of a whole buffer is an expression of the first row of the piece too, which
+/// is dim 0.
 struct PlanView {
   unsigned buffer = 0;
   Layout layout;
@@ -128,10 +133,24 @@ struct PlanKernel {
   llvm::SmallVector<bool, 4> parallel;
 };
 
+/// Launches that run one after the other for a piece of the rows, then for the
+/// next. In their guards, grids and views `tokens` is the rows of the piece.
+struct PlanPieces {
+  /// Of every piece but the last one, which has what is left.
+  int64_t rows = 0;
+  /// Launches, both inclusive.
+  unsigned first = 0, last = 0;
+};
+
 struct PlanEntry {
   std::string name;
   std::vector<PlanBuffer> buffers;
   std::vector<PlanLaunch> launches;
+  /// In the order of their launches, of which they share none.
+  std::vector<PlanPieces> pieces;
+
+  /// The pieces that a launch runs in, or null.
+  const PlanPieces *piecesOf(unsigned launch) const;
 };
 
 struct Plan {

@@ -21,6 +21,9 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     are views, and producers write into their part of a concatenation. Where a
     view cannot be had, a copy is inserted.
 
+    The loss and what sees its logits run in pieces of rows (`hybrid.pieces`), so
+    that logits of all rows never exist.
+
     A product that is added to an accumulated gradient adds in place. Entry
     `update` (AdamW over the flat parameter buffer) is added when the module has
     an entry `backward`. Programs are built once per content and named by a hash
@@ -49,6 +52,8 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     Option<"hopper", "hopper", "bool", /*default=*/"true",
            "write schedule records for what sm_90a alone has, where the target "
            "is cuda:sm_90a and the data bf16 or f16">,
+    Option<"pieceRows", "piece-rows", "int64_t", /*default=*/"0",
+           "rows of a piece of a loss head; 0 takes what the target says">,
   ];
   let statistics = [
     Statistic<"numDispatches", "dispatches", "Launches made">,
@@ -60,6 +65,7 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
               "Products that add to a gradient in place">,
     Statistic<"numOverlapping", "overlapping",
               "Programs that may begin before the launch in front of them ends">,
+    Statistic<"numPieces", "pieces", "Loss heads that run in pieces of rows">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",

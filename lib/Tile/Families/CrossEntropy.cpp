@@ -143,8 +143,9 @@ ProgramOp hybrid::tile::buildCrossEntropyGrad(OpBuilder &builder, Location loc,
   SmallVector<Type> types = viewTypes(c, s);
   if (s.hasLossGradient)
     types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic}));
-  types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic, s.vocab},
-                                          s.gradientElement));
+  if (!s.inPlace)
+    types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic, s.vocab},
+                                            s.gradientElement));
   KernelBuilder k(builder, loc, "cross_entropy_grad",
                   {Symbols(c).tokens.ceilDiv(s.rowTile)}, {Order::parallel},
                   types);
@@ -153,7 +154,8 @@ ProgramOp hybrid::tile::buildCrossEntropyGrad(OpBuilder &builder, Location loc,
   Value factor = rows.perRow(Weights);
   if (s.hasLossGradient)
     factor = k.mul(factor, rows.perRow(DLoss));
-  Value share = k.div(factor, stats[1]), dlogits = k.view(k.numViews() - 1);
+  Value share = k.div(factor, stats[1]),
+        dlogits = k.view(s.inPlace ? Logits : k.numViews() - 1);
   rows.overColumns({}, [&](Value column, ValueRange) {
     Value terms =
         k.exp(k.sub(rows.load(column), k.broadcast(stats[0], rows.shape)));

@@ -18,7 +18,7 @@ namespace hyb::rt {
 namespace {
 
 constexpr const char *kSymbolNames[Symbols::Count] = {
-    "tokens", "segments", "longest", "slots", "context", "depth"};
+    "tokens", "segments", "longest", "slots", "context", "depth", "row"};
 
 Status malformed(const std::string &where, const char *expected) {
   return failure(HYB_INVALID_FILE, "%s: not %s", where.c_str(), expected);
@@ -37,9 +37,11 @@ const char *Symbols::name(size_t index) { return kSymbolNames[index]; }
 
 std::string Symbols::text() const {
   std::string result;
-  for (size_t i = 0; i < Count; ++i)
+  for (size_t i = 0; i < Row; ++i)
     result += (i ? ", " : "") + std::string(kSymbolNames[i]) + " " +
               std::to_string(values[i]);
+  if (values[Row] > 0)
+    result += ", row " + std::to_string(values[Row]);
   return result;
 }
 

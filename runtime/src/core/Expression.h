@@ -24,9 +24,10 @@
 
 namespace hyb::rt {
 
-/// What describes a call, in the order of architecture.md section 2.
+/// What describes a call, in the order of architecture.md section 2, and in
+/// launches that run for some rows at a time the first of them; else that is 0.
 struct Symbols {
-  enum Index { Tokens, Segments, Longest, Slots, Context, Depth, Count };
+  enum Index { Tokens, Segments, Longest, Slots, Context, Depth, Row, Count };
 
   std::array<int64_t, Count> values = {};
 

@@ -97,6 +97,8 @@ struct PlanBuffer {
   std::string path;
   /// Of an arena buffer: live from launch `first` to launch `last`.
   uint32_t first = 0, last = 0;
+  /// Of an arena buffer that has the rows of a piece: which pieces.
+  std::optional<uint32_t> pieces;
   /// Of a constant: its elements, bit by bit, and where they are among all
   /// constants of the plan, in bytes.
   std::vector<uint32_t> data;
@@ -124,10 +126,20 @@ struct PlanLaunch {
   std::string label() const;
 };
 
+/// Launches `first` to `last` run one after the other for every `rows` rows of
+/// the stream. In their expressions `tokens` is the rows of the piece, and
+/// `row` the first of them.
+struct PlanPieces {
+  int64_t rows = 1;
+  uint32_t first = 0, last = 0;
+};
+
 struct PlanEntry {
   std::string name;
   std::vector<PlanBuffer> buffers;
   std::vector<PlanLaunch> launches;
+  /// In the order of their launches, of which they share none.
+  std::vector<PlanPieces> pieces;
   /// The buffers that the caller names: inputs, then outputs.
   std::vector<uint32_t> arguments;
 };

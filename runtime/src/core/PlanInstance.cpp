@@ -17,6 +17,10 @@ namespace hyb::rt {
 
 namespace {
 
+/// Launches and views of all pieces of an entry: a plan of a few bytes must not
+/// become memory without end.
+constexpr int64_t kMaxPieceParts = 1 << 20;
+
 Status overflow(const std::string &where, const Symbols &symbols) {
   return failure(HYB_OUT_OF_RANGE,
                  "%s: a size overflows or is negative for %s; use smaller "
@@ -129,16 +133,23 @@ Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
   return failure(HYB_INTERNAL, "buffer of an unknown kind");
 }
 
+Symbols PlanInstance::symbolsOf(const PlanBuffer &buffer) const {
+  if (buffer.kind == BufferKind::State)
+    return callShape.stateSymbols();
+  Symbols symbols = callShape.symbols;
+  // The largest piece.
+  if (buffer.pieces)
+    symbols[Symbols::Tokens] =
+        std::min(symbols[Symbols::Tokens], source->pieces[*buffer.pieces].rows);
+  return symbols;
+}
+
 Result<PlanInstance::BufferPlace>
 PlanInstance::placeBuffer(const ModelTables &tables,
                           const PlanBuffer &buffer) const {
   std::string where = "buffer " + buffer.name;
   BufferPlace place = {buffer.kind, 0, 0, 0};
-  HYB_ASSIGN(place.elements,
-             product(buffer.sizes,
-                     buffer.kind == BufferKind::State ? callShape.stateSymbols()
-                                                      : callShape.symbols,
-                     where));
+  HYB_ASSIGN(place.elements, product(buffer.sizes, symbolsOf(buffer), where));
   HYB_ASSIGN(int64_t elements, elementsOfCaller(tables, buffer, place));
   if (elements != place.elements)
     return failure(HYB_INVALID_FILE,
@@ -186,10 +197,11 @@ Status PlanInstance::layOutArena() {
   return Status();
 }
 
-Status PlanInstance::placeView(const PlanView &view, const std::string &where) {
+Status PlanInstance::placeView(const PlanView &view, Symbols symbols,
+                               const std::string &where) {
   const BufferPlace &buffer = buffers[view.buffer];
-  Symbols symbols = buffer.kind == BufferKind::State ? callShape.stateSymbols()
-                                                     : callShape.symbols;
+  if (buffer.kind == BufferKind::State)
+    symbols[Symbols::Longest] = callShape.stateChunk;
   KernelView result = {};
   HYB_ASSIGN(int64_t offset, evaluate(view.offset, symbols, where));
   // One past the last element that the view reaches.
@@ -232,9 +244,9 @@ Status PlanInstance::checkTensorMap(const PlanTensorMap &map,
   return Status();
 }
 
-Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
+Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index,
+                                 const Symbols &symbols) {
   const PlanLaunch &launch = source->launches[index];
-  const Symbols &symbols = callShape.symbols;
   for (uint32_t choice = 0; choice < launch.alternatives.size(); ++choice) {
     const PlanAlternative &alternative = launch.alternatives[choice];
     std::string where = "launch " + launch.label() + " of " + source->name;
@@ -263,7 +275,7 @@ Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
         return overflow(where, symbols);
     }
     for (const PlanView &view : alternative.views)
-      HYB_TRY(placeView(view, where));
+      HYB_TRY(placeView(view, symbols, where));
     for (const PlanTensorMap &map : kernel.maps)
       HYB_TRY(checkTensorMap(map, alternative, where));
     if (place.tasks > 0) {
@@ -276,6 +288,51 @@ Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index) {
   return Status();
 }
 
+/// The same launches for piece after piece.
+Status PlanInstance::placePieces(const ModelTables &tables,
+                                 const PlanPieces &pieces) {
+  const int64_t tokens = callShape.symbols[Symbols::Tokens];
+  int64_t count = tokens / pieces.rows + (tokens % pieces.rows > 0);
+  int64_t parts = 0;
+  for (uint32_t i = pieces.first; i <= pieces.last; ++i) {
+    size_t views = 0;
+    for (const PlanAlternative &choice : source->launches[i].alternatives)
+      views = std::max(views, choice.views.size());
+    parts += 1 + static_cast<int64_t>(views);
+  }
+  if (!checkedMul(count, parts, &parts) ||
+      !checkedAdd(pieceParts, parts, &pieceParts) ||
+      pieceParts > kMaxPieceParts)
+    return failure(HYB_OUT_OF_RANGE,
+                   "launches %u to %u of %s for every %" PRId64
+                   " rows have more than %" PRId64
+                   " views for %s; use smaller capacities",
+                   pieces.first, pieces.last, source->name.c_str(), pieces.rows,
+                   kMaxPieceParts, callShape.symbols.text().c_str());
+  Symbols symbols = callShape.symbols;
+  for (int64_t piece = 0; piece < count; ++piece) {
+    int64_t row = piece * pieces.rows;
+    symbols[Symbols::Row] = row;
+    symbols[Symbols::Tokens] = std::min(pieces.rows, tokens - row);
+    for (uint32_t i = pieces.first; i <= pieces.last; ++i)
+      HYB_TRY(placeLaunch(tables, i, symbols));
+  }
+  return Status();
+}
+
+Status PlanInstance::placeLaunches(const ModelTables &tables) {
+  auto pieces = source->pieces.begin();
+  for (uint32_t i = 0; i < source->launches.size(); ++i) {
+    if (pieces == source->pieces.end() || i < pieces->first) {
+      HYB_TRY(placeLaunch(tables, i, callShape.symbols));
+      continue;
+    }
+    HYB_TRY(placePieces(tables, *pieces));
+    i = pieces++->last;
+  }
+  return Status();
+}
+
 Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
                                           const PlanEntry &entry,
                                           const CallShape &shape) {
@@ -283,8 +340,7 @@ Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
   instance.source = &entry;
   instance.callShape = shape;
   HYB_TRY(instance.placeBuffers(tables));
-  for (uint32_t i = 0; i < entry.launches.size(); ++i)
-    HYB_TRY(instance.placeLaunch(tables, i));
+  HYB_TRY(instance.placeLaunches(tables));
   HYB_TRY(instance.layOutArena());
   // The arrays have stopped growing: their addresses may be taken. They survive
   // a move of the instance.

@@ -137,8 +137,15 @@ private:
   Result<int64_t> placeInState(const ModelTables &tables,
                                const PlanBuffer &buffer,
                                BufferPlace &place) const;
-  Status placeLaunch(const ModelTables &tables, uint32_t index);
-  Status placeView(const PlanView &view, const std::string &where);
+  Status placeLaunches(const ModelTables &tables);
+  Status placePieces(const ModelTables &tables, const PlanPieces &pieces);
+  /// `symbols` are those of the call, or of a piece of its rows.
+  Status placeLaunch(const ModelTables &tables, uint32_t index,
+                     const Symbols &symbols);
+  Status placeView(const PlanView &view, Symbols symbols,
+                   const std::string &where);
+  /// Those of the buffer's sizes.
+  Symbols symbolsOf(const PlanBuffer &buffer) const;
   /// Its view exists and has its rank.
   Status checkTensorMap(const PlanTensorMap &map,
                         const PlanAlternative &alternative,
@@ -148,6 +155,8 @@ private:
   const PlanEntry *source = nullptr;
   CallShape callShape;
   int64_t arenaSize = 0, scratchSize = 0;
+  /// Launches and views that pieces have come to.
+  int64_t pieceParts = 0;
   std::vector<BufferPlace> buffers;
   std::vector<ViewPlace> viewPlaces;
   std::vector<KernelView> views;

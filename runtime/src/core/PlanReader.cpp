@@ -172,7 +172,7 @@ Status readConstant(const Json &value, const std::string &where,
   return Status();
 }
 
-Result<PlanBuffer> readBuffer(const Json &value, size_t launches,
+Result<PlanBuffer> readBuffer(const Json &value, size_t launches, size_t pieces,
                               const std::string &where) {
   PlanBuffer buffer;
   HYB_ASSIGN(buffer.name, jsonText(value, "name", where));
@@ -194,6 +194,9 @@ Result<PlanBuffer> readBuffer(const Json &value, size_t launches,
   if (buffer.kind == BufferKind::Arena) {
     HYB_ASSIGN(buffer.first, readIndex(value, "first", launches, where));
     HYB_ASSIGN(buffer.last, readIndex(value, "last", launches, where));
+    if (value.contains("pieces")) {
+      HYB_ASSIGN(buffer.pieces, readIndex(value, "pieces", pieces, where));
+    }
   }
   return buffer;
 }
@@ -237,6 +240,33 @@ Result<PlanLaunch> readLaunch(const Json &value, size_t kernels, size_t buffers,
   return launch;
 }
 
+Result<std::vector<PlanPieces>> readPieces(const Json &value, size_t launches,
+                                           const std::string &where) {
+  std::vector<PlanPieces> result;
+  if (!value.contains("pieces"))
+    return result;
+  HYB_ASSIGN(const Json *list, jsonArray(value, "pieces", where));
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json &item = (*list)[i];
+    std::string at = where + " pieces " + std::to_string(i);
+    PlanPieces pieces;
+    HYB_ASSIGN(pieces.rows, jsonInteger(item, "rows", at));
+    HYB_ASSIGN(pieces.first, readIndex(item, "first", launches, at));
+    HYB_ASSIGN(pieces.last, readIndex(item, "last", launches, at));
+    if (pieces.rows < 1)
+      return failure(HYB_INVALID_FILE, "%s: 'rows' is %lld, at least 1",
+                     at.c_str(), static_cast<long long>(pieces.rows));
+    if (pieces.last < pieces.first ||
+        (!result.empty() && pieces.first <= result.back().last))
+      return failure(HYB_INVALID_FILE,
+                     "%s: launches %u to %u, which are none or stand before "
+                     "the end of the pieces before",
+                     at.c_str(), pieces.first, pieces.last);
+    result.push_back(pieces);
+  }
+  return result;
+}
+
 /// Inputs and outputs have names, no two the same.
 Status findArguments(PlanEntry &entry, const std::string &where) {
   std::set<std::string> names;
@@ -264,9 +294,10 @@ Result<PlanEntry> readEntry(const std::string &name, const Json &value,
   entry.name = name;
   HYB_ASSIGN(const Json *buffers, jsonArray(value, "buffers", where));
   HYB_ASSIGN(const Json *launches, jsonArray(value, "launches", where));
+  HYB_ASSIGN(entry.pieces, readPieces(value, launches->size(), where));
   for (size_t i = 0; i < buffers->size(); ++i) {
     HYB_ASSIGN(PlanBuffer buffer,
-               readBuffer((*buffers)[i], launches->size(),
+               readBuffer((*buffers)[i], launches->size(), entry.pieces.size(),
                           where + " buffer " + std::to_string(i)));
     entry.buffers.push_back(std::move(buffer));
   }

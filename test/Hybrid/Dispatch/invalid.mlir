@@ -123,3 +123,130 @@ func.func @yield_types(%a: tensor<?x64xf32>) -> tensor<?x32xf32> {
   }
   return %0 : tensor<?x32xf32>
 }
+
+// -----
+
+func.func @no_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{has pieces of 0 rows, at least 1}}
+  %0 = hybrid.pieces of 0 rows(%x) : (tensor<?x64xf32>) -> tensor<?x64xf32> {
+  ^bb0(%a: tensor<?x64xf32>):
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @no_stream(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  // expected-error @+1 {{cuts 'tensor<8x64xf32>', which has no row per token; capture it whole}}
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%a: tensor<8x64xf32>):
+    hybrid.yield %a : tensor<8x64xf32>
+  }
+  return %0 : tensor<8x64xf32>
+}
+
+// -----
+
+func.func @dynamic_sum(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{has a sum of type 'tensor<?x64xf32>'; a sum over pieces has a static shape}}
+  %0 = hybrid.pieces of 4 rows(%x) sums(%x) : (tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x64xf32> {
+  ^bb0(%a: tensor<?x64xf32>, %b: tensor<?x64xf32>):
+    hybrid.yield %b : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @static_result(%x: tensor<?x64xf32>, %w: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{result 0 of type 'tensor<8xf32>' has no row per token; only sums are put together otherwise}}
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<?x64xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<?x64xf32>):
+    hybrid.yield %w : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @block_types(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{block has 1 arguments, expected one of the type of each of 1 operands}}
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<?x64xf32>) -> tensor<?x64xf32> {
+  ^bb0(%a: tensor<?x32xf32>):
+    hybrid.yield %x : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @whole_rows(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{reads 'tensor<?x64xf32>' from outside, whose rows are not those of a piece; make it an operand}}
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<?x64xf32>) -> tensor<?x64xf32> {
+  ^bb0(%a: tensor<?x64xf32>):
+    hybrid.yield %y : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @sum_without_result(%x: tensor<?x64xf32>, %w: tensor<8xf32>) {
+  // expected-error @+1 {{has 1 sums and 0 results; each sum is one}}
+  hybrid.pieces of 4 rows(%x) sums(%w) : (tensor<?x64xf32>, tensor<8xf32>) -> () {
+  ^bb0(%a: tensor<?x64xf32>, %b: tensor<8xf32>):
+    hybrid.yield
+  }
+  return
+}
+
+// -----
+
+func.func @sum_type(%x: tensor<?x64xf32>, %w: tensor<8xf32>, %v: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{sum of type 'tensor<8xf32>' gives a result of type 'tensor<4xf32>'}}
+  %0 = hybrid.pieces of 4 rows(%x) sums(%w) : (tensor<?x64xf32>, tensor<8xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<?x64xf32>, %b: tensor<8xf32>):
+    hybrid.yield %v : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @pieces_yield(%x: tensor<?x64xf32>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{region yields other types than the op's results}}
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<?x64xf32>) -> tensor<?x32xf32> {
+  ^bb0(%a: tensor<?x64xf32>):
+    // expected-note @+1 {{yielded here}}
+    hybrid.yield %a : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @pieces_terminator(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{region must end with hybrid.yield}}
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<?x64xf32>) -> tensor<?x64xf32> {
+  ^bb0(%a: tensor<?x64xf32>):
+    %1 = hybrid.dispatch @p(%a) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+func.func @nested(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %0 = hybrid.pieces of 4 rows(%x) : (tensor<?x64xf32>) -> tensor<?x64xf32> {
+  ^bb0(%a: tensor<?x64xf32>):
+    // expected-error @+1 {{stands in hybrid.pieces; pieces are made of all rows of a function's stream}}
+    %1 = hybrid.pieces of 4 rows(%a) : (tensor<?x64xf32>) -> tensor<?x64xf32> {
+    ^bb0(%b: tensor<?x64xf32>):
+      hybrid.yield %b : tensor<?x64xf32>
+    }
+    hybrid.yield %1 : tensor<?x64xf32>
+  }
+  return %0 : tensor<?x64xf32>
+}

@@ -44,3 +44,37 @@ func.func @guarded(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>) -> tensor<?x32xf
   }
   return %c : tensor<?x32xf32>
 }
+
+// CHECK-LABEL: func.func @pieces
+func.func @pieces(%x: tensor<?x64xf32>, %dy: tensor<?x32xf32>, %w: tensor<32x64xf32>,
+                  %dw0: tensor<32x64xf32>) -> (tensor<?x32xf32>, tensor<32x64xf32>) {
+  // CHECK: %[[R:.*]]:2 = hybrid.pieces of 256 rows(%arg0, %arg1) sums(%arg3) :
+  // CHECK-NEXT: ^bb0(%{{.*}}: tensor<?x64xf32>, %{{.*}}: tensor<?x32xf32>, %{{.*}}: tensor<32x64xf32>):
+  // CHECK:   hybrid.yield %{{.*}}, %{{.*}} : tensor<?x32xf32>, tensor<32x64xf32>
+  %y, %dw = hybrid.pieces of 256 rows(%x, %dy) sums(%dw0)
+      : (tensor<?x64xf32>, tensor<?x32xf32>, tensor<32x64xf32>)
+        -> (tensor<?x32xf32>, tensor<32x64xf32>) {
+  ^bb0(%xp: tensor<?x64xf32>, %dyp: tensor<?x32xf32>, %sum: tensor<32x64xf32>):
+    %0 = hybrid.dispatch @product(%xp, %w)
+        : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+    %1 = hybrid.dispatch @weight_gradient(%dyp, %xp, %sum) ties = [0, 2]
+        : (tensor<?x32xf32>, tensor<?x64xf32>, tensor<32x64xf32>)
+          -> tensor<32x64xf32>
+    hybrid.yield %0, %1 : tensor<?x32xf32>, tensor<32x64xf32>
+  }
+  // CHECK: return %[[R]]#0, %[[R]]#1
+  return %y, %dw : tensor<?x32xf32>, tensor<32x64xf32>
+}
+
+// Without sums.
+// CHECK-LABEL: func.func @rows_alone
+func.func @rows_alone(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32> {
+  // CHECK: hybrid.pieces of 1 rows(%arg0) : (tensor<?x64xf32>) -> tensor<?x32xf32> {
+  %y = hybrid.pieces of 1 rows(%x) : (tensor<?x64xf32>) -> tensor<?x32xf32> {
+  ^bb0(%xp: tensor<?x64xf32>):
+    %0 = hybrid.dispatch @product(%xp, %w)
+        : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+    hybrid.yield %0 : tensor<?x32xf32>
+  }
+  return %y : tensor<?x32xf32>
+}

@@ -107,6 +107,7 @@ LogicalResult DispatchRunner::runOp(Operation &op) {
       .Case([&](AlternativesOp alternatives) {
         return runAlternatives(alternatives);
       })
+      .Case([&](PiecesOp pieces) { return runPieces(pieces); })
       .Case([&](ReshapeOp reshape) {
         Array array = arrays[reshape.getX()];
         array.sizes = sizesOf(reshape.getType(), symbols);
@@ -189,6 +190,42 @@ LogicalResult DispatchRunner::runDispatch(DispatchOp op) {
     views.push_back(arrays[result].view());
   }
   return runProgram(program, views, symbols);
+}
+
+LogicalResult DispatchRunner::runPieces(PiecesOp op) {
+  Block &block = op.getBlock();
+  for (OpResult result : op->getResults())
+    arrays[result] = make(result.getType());
+  for (auto [result, sum] : llvm::zip(
+           op->getResults().take_back(op.getSums().size()), op.getSums())) {
+    Array array = arrays[sum];
+    arrays[result] = array;
+  }
+  const int64_t tokens = symbols[0];
+  for (int64_t row = 0; row < tokens; row += op.getRows()) {
+    int64_t rows = std::min<int64_t>(op.getRows(), tokens - row);
+    symbols[0] = rows;
+    for (BlockArgument argument : block.getArguments()) {
+      Array whole = arrays[op.getOperandOf(argument)];
+      if (argument.getArgNumber() < op.getStreams().size()) {
+        Array part = make(argument.getType());
+        copyPart(whole, part, /*dim=*/0, row, 0, rows);
+        whole = part;
+      }
+      arrays[argument] = whole;
+    }
+    if (failed(runBlock(block)))
+      return failure();
+    for (OpResult result : op->getResults()) {
+      Array part = arrays[op.getYielded(result)];
+      if (!op.isSum(result))
+        copyPart(part, arrays[result], /*dim=*/0, 0, row, rows);
+      else if (part.buffer != arrays[result].buffer)
+        return op.emitOpError("yields a sum that is not made in place");
+    }
+  }
+  symbols[0] = tokens;
+  return success();
 }
 
 LogicalResult DispatchRunner::runAlternatives(AlternativesOp op) {

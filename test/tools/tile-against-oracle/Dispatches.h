@@ -29,9 +29,9 @@ using RunProgram = std::function<llvm::LogicalResult(
     tile::ProgramOp program, llvm::ArrayRef<tile::HostView> views,
     llvm::ArrayRef<int64_t> symbols)>;
 
-/// Runs a function whose body holds dispatches, alternatives of them, and the
-/// views around them (reshape, slice, concat). Results start as NaN, and so
-/// does the memory past the end of every buffer.
+/// Runs a function whose body holds dispatches, alternatives of them, pieces of
+/// rows with them, and the views around them (reshape, slice, concat). Results
+/// start as NaN, and so does the memory past the end of every buffer.
 class DispatchRunner {
 public:
   DispatchRunner(const oracle::Call &call, RunProgram runProgram);
@@ -50,6 +50,7 @@ private:
   llvm::LogicalResult runOp(mlir::Operation &op);
   llvm::LogicalResult runDispatch(DispatchOp op);
   llvm::LogicalResult runAlternatives(AlternativesOp op);
+  llvm::LogicalResult runPieces(PiecesOp op);
   /// Fills `to`, element by element, with the element of `from` that `index`
   /// of `to` comes from.
   void copyPart(const Array &from, const Array &to, int64_t dim,

@@ -189,8 +189,10 @@ TEST(MemoryPlan, PredictsWhatAStepTakes) {
   CompiledModel compiled(R"(
 hybrid.model @m vocab(4096) width(32) layers(1) tied {
   hybrid.softmax heads(2) head_dim(16) position(nope)
+  hybrid.mlp swiglu(2048)
 })");
   ASSERT_TRUE(compiled.ok()) << compiled.report;
+  // Two pieces of the loss head.
   CompiledModel::Batch batch = compiled.randomBatch({512, 512, 512, 512}, 9);
 
   hybrid::SymbolValues symbols = {2048, 4, 512, 0, 0, 0};

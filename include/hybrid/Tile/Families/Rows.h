@@ -40,6 +40,8 @@ struct CrossEntropyShape {
   int64_t columnTile = 1024, rowTile = 8;
   /// Adjoint alone: whether a view of dloss [t] is given.
   bool hasLossGradient = false;
+  /// Adjoint alone: dlogits overwrites the logits and has no view of its own.
+  bool inPlace = false;
   /// Adjoint alone: of dlogits; null is f32.
   mlir::Type gradientElement = {};
 };
