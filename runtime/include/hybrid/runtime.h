@@ -328,7 +328,9 @@ typedef void (*hyb_launch_callback)(void *user, const hyb_launch *launch);
 /* Calls `callback` after every launch of this context, when its outputs are in
  * memory and the next launch has not begun; NULL ends that. What a launch
  * points to is valid during the callback, which must change nothing. Launches
- * without work are left out. Results are the same bits; calls are slower. */
+ * without work are left out; one that runs for some rows of the stream at a time
+ * is shown each time, its views beginning at those rows. Results are the same
+ * bits; calls are slower. */
 HYB_API hyb_status hyb_context_watch(hyb_context *context,
                                      hyb_launch_callback callback, void *user,
                                      hyb_error *error);
