@@ -52,7 +52,7 @@ LogicalResult KernelEmitter::emitLoad(tile::LoadOp load) {
       for (int64_t dim = 0; dim < type.getRank(); ++dim) {
         Value at = b.i64(offset[dim]);
         elements = b.add(elements, b.mul(at, view.strides[dims[dim]]));
-        if (size_t(dim) < left.size())
+        if (isCut && size_t(dim) < left.size())
           inside = b.both(inside, b.less(at, left[dim]));
       }
       Value from = b.address(address, b.mul(elements, bytes));

@@ -126,3 +126,34 @@ hopper.kernel @columns(%a: !tile.view<?x128xbf16>, %c: !tile.view<128x64xf32>)
     hopper.yield
   }
 }
+
+// A value per column: a thread reads those of its columns, at constant distances
+// from its first one, each with its condition only where a limit cuts the block.
+// CHECK-LABEL: func.func @row
+// CHECK: scf.if %{{.*}} -> (f32, f32, f32, f32) {
+// CHECK-NOT: inline_asm
+// CHECK: llvm.getelementptr %[[AT:[0-9]+]][
+// CHECK-NEXT: llvm.load {{.*}} invariant
+// CHECK-NOT: arith.cmpi
+// CHECK-COUNT-3: llvm.getelementptr %[[AT]][
+// CHECK: scf.yield
+// CHECK: } else {
+// CHECK: arith.cmpi
+// CHECK-COUNT-4: @p ld.global.nc.b32
+hopper.kernel @row(%a: !tile.view<2x?xf32>, %c: !tile.view<128x16xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> traversal [0] descending [] group 1 {
+  hopper.roles [1, 2] [24, 240] [true, false] {
+    hopper.yield
+  }, {
+    %w = hopper.warpgroup
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %end = tile.dim %a, 1 : !tile.view<2x?xf32>
+    %first = arith.muli %w, %c64 : index
+    %t = tile.load %a[%zero, %first] dims [0, 1] limit(%one, %end) : !tile.view<2x?xf32> -> tensor<1x16xf32>
+    %wide = tile.broadcast %t : tensor<1x16xf32> to tensor<64x16xf32>
+    tile.store %wide, %c[%first, %zero] dims [0, 1] : tensor<64x16xf32>, !tile.view<128x16xf32>
+    hopper.yield
+  }
+}
