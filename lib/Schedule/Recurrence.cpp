@@ -300,9 +300,12 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, RecurrenceGradOp op) {
                         " at once, between walks of the states alone",
                     "states at the chunk borders are computed again, not "
                     "saved");
-    op->replaceAllUsesWith(
+    SmallVector<Value> gradients =
         RecurrencePhases(scheduler, op, shape)
-            .backward(builder, inputs, op.getDout(), op->getResultTypes()));
+            .backward(builder, inputs, op.getDout(), op->getResultTypes());
+    for (auto [old, made] : llvm::zip_equal(op->getResults(), gradients))
+      if (failed(roundInto(scheduler, builder, made, old)))
+        return failure();
     op.erase();
     return success();
   }

@@ -10,25 +10,40 @@
 using namespace mlir;
 using namespace hybrid;
 
+/// The widest block of at most `most` value columns that divides them; 0 is
+/// all.
+static int64_t columnsWithin(const tile::RecurrenceShape &shape, int64_t most) {
+  if (shape.valueDim <= most)
+    return 0;
+  int64_t columns = most;
+  while (shape.valueDim % columns != 0)
+    columns -= 8;
+  return columns;
+}
+
 RecurrencePhases::RecurrencePhases(Scheduler &scheduler, Operation *op,
                                    const tile::RecurrenceShape &described)
     : scheduler(scheduler), op(op), shape(described) {
   shape.chunk = scheduler.target.phasedChunk;
   shape.valueTile = 0;
-  walkShape = shape;
+  shape.byHalves = shape.decay == tile::RecurrenceDecay::PerChannel;
+  // Decays per channel are tiles like the keys.
+  if (shape.byHalves)
+    shape.chunk /= 2;
+  wideShape = walkShape = shape;
+  wideShape.valueTile = columnsWithin(shape, scheduler.target.phasedDim);
   walkShape.valueTile =
       scheduler.target.valueTile(shape, scheduler.target.valueColumns);
 }
 
-/// A decay per channel has chunks too short for it: their states would be as
-/// much memory again as the operands several times over.
+/// Blocks of value columns share T of the delta rule, which no program has.
 bool RecurrencePhases::fit(const TargetTraits &target,
                            const tile::RecurrenceShape &shape, bool isAdjoint) {
   return target.phasedChunk && shape.element && !shape.element.isF32() &&
          !shape.window &&
          (!isAdjoint || (shape.group() == 1 && !shape.hasState)) &&
-         shape.decay != tile::RecurrenceDecay::PerChannel &&
-         std::max(shape.keyDim, shape.valueDim) <= target.phasedDim;
+         shape.keyDim <= target.phasedDim &&
+         (!shape.isDelta() || shape.valueDim <= target.phasedDim);
 }
 
 static SmallVector<Type> typesOf(ArrayRef<tile::RecurrenceWorkspace> list) {
@@ -90,8 +105,8 @@ SmallVector<Value> RecurrencePhases::forward(OpBuilder &builder,
                                    joined({operands, made}), state, walked);
   ValueRange kept = ValueRange(states).take_front(walked.size());
   SmallVector<Value> results{launch(builder, "outputs",
-                                    tile::buildRecurrenceOutputs, shape,
-                                    joined({operands, kept}), outputType)
+                                    tile::buildRecurrenceOutputs, wideShape,
+                                    joined({operands, made, kept}), outputType)
                                  .front()};
   if (state)
     results.push_back(states.back());
@@ -121,8 +136,11 @@ SmallVector<Value> RecurrencePhases::backward(OpBuilder &builder,
   SmallVector<Value> dStates =
       walk(builder, "walk back", tile::buildRecurrenceWalkBack,
            joined({operands, dOutput, made}), /*state=*/{}, walkedBack);
+  SmallVector<Type> gradients(types);
+  if (wideShape.valueTile) // sums over blocks of columns
+    for (Type &type : MutableArrayRef(gradients).take_front(2))
+      type = cast<RankedTensorType>(type).clone(builder.getF32Type());
   return llvm::to_vector_of<Value>(
-      launch(builder, "gradients", tile::buildRecurrenceGradients, shape,
-             joined({operands, dOutput, made, states, dStates}),
-             llvm::to_vector(types)));
+      launch(builder, "gradients", tile::buildRecurrenceGradients, wideShape,
+             joined({operands, dOutput, made, states, dStates}), gradients));
 }

@@ -30,7 +30,8 @@ public:
                                          mlir::ValueRange operands,
                                          mlir::Value state,
                                          mlir::Type outputType);
-  /// The gradients of the operands, as `types` says.
+  /// The gradients of the operands, as `types` says or, where they are sums, in
+  /// f32.
   llvm::SmallVector<mlir::Value> backward(mlir::OpBuilder &builder,
                                           mlir::ValueRange operands,
                                           mlir::Value dOutput,
@@ -56,8 +57,9 @@ private:
 
   Scheduler &scheduler;
   mlir::Operation *op;
-  /// Of the points that take all value columns, and of the walks.
-  tile::RecurrenceShape shape, walkShape;
+  /// Of what does not depend on value columns, of the points after the walks,
+  /// and of the walks.
+  tile::RecurrenceShape shape, wideShape, walkShape;
 };
 
 } // namespace hybrid

@@ -77,11 +77,12 @@ Value Equations::updatesOf(Value erasers, Value replacements, Value state) {
 }
 
 Value Equations::stateAfter(const Chunk &chunk, Value updates, Value state) {
-  if (perChannel())
-    return nextState(chunk, updates, state);
+  Value before = times(chunk.gates.total, state);
   return e.named("next_state",
-                 e.dot(chunk.key, times(chunk.gates.toEnd, updates),
-                       Transpose::A, times(chunk.gates.total, state)));
+                 perChannel()
+                     ? e.dot(keyEnd(chunk), updates, Transpose::A, before)
+                     : e.dot(chunk.key, times(chunk.gates.toEnd, updates),
+                             Transpose::A, before));
 }
 
 Value Equations::dUpdatesInside(const Scores &scores, Value dOutput) {
@@ -92,14 +93,14 @@ Value Equations::dStateBefore(const Chunk &chunk, Value erasers, Value dUpdates,
                               Value dOutput, Value dState) {
   const Gates &gates = chunk.gates;
   Value before = times(gates.total, dState);
-  // Factors of one number per token stand at the side of dO and dN.
-  Value query = chunk.query, cotangent = dOutput;
-  (perChannel() ? query : cotangent) =
-      times(gates.fromStart, perChannel() ? query : cotangent);
-  before = e.named("d_state", e.dot(query, cotangent, Transpose::A, before));
+  before = e.named("d_state",
+                   perChannel()
+                       ? e.dot(queryStart(chunk), dOutput, Transpose::A, before)
+                       : e.dot(chunk.query, times(gates.fromStart, dOutput),
+                               Transpose::A, before));
   if (!erasers)
     return before;
-  Value carried = perChannel() ? e.dot(times(gates.toEnd, chunk.key), dState)
+  Value carried = perChannel() ? e.dot(keyEnd(chunk), dState)
                                : times(gates.toEnd, e.dot(chunk.key, dState));
   Value all = e.named("d_updates", e.add(dUpdates, carried));
   return e.named("d_state_erased",
@@ -203,6 +204,8 @@ Value Equations::gateAdjoint(const ScoreGradient &scores, Value fromStart,
     Value later = fromStart ? sum(scores.gateRows, fromStart) : scores.gateRows;
     if (later)
       gradient = e.add(gradient, e.prefixSum(later, 0, /*reverse=*/true));
+    if (scores.gate)
+      gradient = e.add(gradient, scores.gate);
     return e.add(gradient, e.reshape(total, {1, shape.keyDim}));
   }
   // Row j of the reversed running sum holds Σ_{t ≥ j} E[t, m]; the columns m <

@@ -18,6 +18,7 @@
 #include "RecurrenceEmitter.h"
 #include "hybrid/Tile/Families/Recurrence.h"
 #include <functional>
+#include <optional>
 
 namespace hybrid::tile::recurrence {
 
@@ -33,6 +34,22 @@ struct Gates {
 /// its first row.
 using RowOf = std::function<Value(Value index)>;
 
+/// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal
+/// included.
+struct Scores {
+  Value query; ///< B(s Q)
+  Value key;   ///< B(k)
+  /// W, e^{G_t − G_m} for t ≥ m and else 0; null but for one decay per head.
+  Value pairs;
+};
+
+/// Operands of a chunk [C, K] in shapes that go by halves.
+struct HalfOperands {
+  Value query, key;
+  /// g, and g of the token after each.
+  Value decay, nextDecay;
+};
+
 struct Chunk {
   Value query; ///< s·Q [C, K]; null where no output is wanted
   Value key;   ///< K [C, K]
@@ -41,15 +58,13 @@ struct Chunk {
   Value decay; ///< g [C, Kg]; null without decay
   Gates gates;
   RowOf queryRow, keyRow, decayRow;
-};
-
-/// B(x)[t, m] = Σ_c x_t[c] k_m[c] W[t, m, c]: lower triangular, diagonal
-/// included.
-struct Scores {
-  Value query; ///< B(s Q)
-  Value key;   ///< B(k)
-  /// W, e^{G_t − G_m} for t ≥ m and else 0; null but for one decay per head.
-  Value pairs;
+  /// Loads what the halves read. Scores and their adjoint each load it anew:
+  /// all its forms would be kept from the ones to the other, which is more than
+  /// registers and shared memory hold.
+  std::function<HalfOperands()> halfOperands;
+  /// e^{G_C − G} ⊙ K and s e^G ⊙ Q [C, K], and B, where they are at hand.
+  Value keyEnd, queryStart;
+  std::optional<Scores> scores;
 };
 
 /// What the adjoint needs of the forward pass.
@@ -83,6 +98,14 @@ public:
                 Value state);
   Value nextState(const Chunk &chunk, Value updates, Value state);
 
+  /// e^{G_C − G} ⊙ K and s e^G ⊙ Q.
+  Value keyEnd(const Chunk &chunk) {
+    return chunk.keyEnd ? chunk.keyEnd : times(chunk.gates.toEnd, chunk.key);
+  }
+  Value queryStart(const Chunk &chunk) {
+    return chunk.queryStart ? chunk.queryStart
+                            : times(chunk.gates.fromStart, chunk.query);
+  }
   /// The same equations cut where chunks need each other: N = U − W S, with
   /// W = T (β ⊙ e^G ⊙ K) and U = T (β ⊙ V), which no state enters.
   Value erasers(const Chunk &chunk, Value inverse);
@@ -114,6 +137,7 @@ private:
     Value gatePairs; ///< per head: E[t, m], the gradient of G_t − G_m
     Value
         gateRows; ///< per channel: Σ_m E[t, m] − Σ_t E[t, m], diagonal left out
+    Value gate;   ///< by halves: the gradient of g [C, K]
   };
   struct DeltaGradient {
     Value value, beta, scores;
@@ -134,6 +158,13 @@ private:
                              Value dQuery, Value dKey);
   ScoreGradient scoreAdjointPerChannel(const Chunk &chunk, Value dQuery,
                                        Value dKey);
+  Scores scoresByHalves(const Chunk &chunk);
+  ScoreGradient scoreAdjointByHalves(const Chunk &chunk, Value dQuery,
+                                     Value dKey);
+  Value halfDecays(const HalfOperands &operands, int64_t half);
+  Value halfDecaysAdjoint(Value dExponent, int64_t half);
+  Value halfPairs(int64_t half);
+  Value isSecondHalf(int64_t groups);
   /// Gradient of g from its four ways into a chunk: pairs (`scores`), e^G
   /// (`fromStart`), e^{G_C − G} (`toEnd`) and e^{G_C} (`total`).
   Value gateAdjoint(const ScoreGradient &scores, Value fromStart, Value toEnd,

@@ -252,6 +252,19 @@ Chunk Kernel::loadChunk(Value row, Value limit, bool withQuery) {
   if (shape.hasDecay())
     chunk.decay =
         loadRows("load_decay", decay, row, head, shape.decayDim(), limit);
+  chunk.halfOperands = [=] {
+    auto from = [&](StringRef name, Value view, Value first, Value head) {
+      return loadRows(name, view, first, head, shape.keyDim, limit);
+    };
+    HalfOperands operands;
+    if (withQuery)
+      operands.query = loadQuery(row, limit);
+    operands.key = from("load_key", key, row, kvHead);
+    operands.decay = from("load_decay", decay, row, head);
+    operands.nextDecay =
+        from("load_next_decay", decay, e.add(row, e.idx(1)), head);
+    return operands;
+  };
   chunk.gates = equations.gates(chunk.decay);
 
   auto rowOf = [=](Value view, Value head, int64_t width,

@@ -31,10 +31,14 @@ static AffineMap chunkRows(MLIRContext *context, const RecurrenceShape &shape) {
                             symbols.segments);
 }
 
-/// Whether e^G and e^{G_C − G} are read from memory; per channel they are as
-/// large as the keys and cheap to make.
-static bool keepsGates(const RecurrenceShape &shape) {
+/// With one decay per head the walks read keys as they are, and e^G and
+/// e^{G_C − G} beside them; with one per channel keys and queries that have
+/// them.
+static bool perHead(const RecurrenceShape &shape) {
   return shape.decay == RecurrenceDecay::PerHead;
+}
+static bool perChannel(const RecurrenceShape &shape) {
+  return shape.decay == RecurrenceDecay::PerChannel;
 }
 
 SmallVector<RecurrenceWorkspace> hybrid::tile::recurrencePrepared(
@@ -46,11 +50,21 @@ SmallVector<RecurrenceWorkspace> hybrid::tile::recurrencePrepared(
     list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
     list.push_back({rows, {shape.heads, chunk, shape.valueDim}, shape.element});
   }
-  if (keepsGates(shape))
+  if (perHead(shape))
     list.append(2, {rows, {shape.heads, chunk, 1}, {}});
+  if (perChannel(shape)) {
+    list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
+    list.push_back({rows, {shape.heads, shape.keyDim, 1}, {}});
+    list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
+  }
   if (forAdjoint && shape.isDelta()) {
     list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
     list.push_back({rows, {shape.heads, chunk, shape.valueDim}, shape.element});
+  }
+  if (forAdjoint && perChannel(shape)) {
+    list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
+    if (shape.isDelta())
+      list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
   }
   return list;
 }
@@ -89,8 +103,13 @@ namespace {
 /// not.
 struct Prepared {
   Value erasers, replacements; ///< W, U
-  Value fromStart, toEnd;      ///< e^G, e^{G_C − G}
-  Value inverses, dUpdates;    ///< T, B(s Q)ᵀ dO
+  /// e^G, e^{G_C − G}; or with a decay per channel
+  Value fromStart, toEnd;
+  /// e^{G_C − G} ⊙ K, e^{G_C}, B(s Q)
+  Value keyEnds, totals, queryScores;
+  Value inverses, dUpdates; ///< T, B(s Q)ᵀ dO
+  /// With a decay per channel: s e^G ⊙ Q, B(k)
+  Value queryStarts, keyScores;
 };
 
 class Phase {
@@ -122,6 +141,18 @@ public:
             e.store(tile, view,
                     {place, k.head, k.zero, column ? column : k.zero}, {2, 3}));
   }
+  /// Gives a chunk the scores that were kept.
+  void loadScores(Chunk &chunk, Value place, const Prepared &prepared) {
+    if (!prepared.queryScores)
+      return;
+    int64_t size = shape.chunkSize();
+    chunk.scores.emplace();
+    chunk.scores->query =
+        load("load_query_scores", prepared.queryScores, place, size, size);
+    if (prepared.keyScores)
+      chunk.scores->key =
+          load("load_key_scores", prepared.keyScores, place, size, size);
+  }
   /// What a walk reads of a chunk: keys and gates, and queries where wanted.
   Chunk loadForWalk(Value row, Value to, Value place, const Prepared &prepared,
                     bool withQuery);
@@ -138,13 +169,23 @@ Prepared Phase::bindPrepared(bool forAdjoint) {
     prepared.erasers = k.next();
     prepared.replacements = k.next();
   }
-  if (keepsGates(shape)) {
+  if (perHead(shape)) {
     prepared.fromStart = k.next();
     prepared.toEnd = k.next();
+  }
+  if (perChannel(shape)) {
+    prepared.keyEnds = k.next();
+    prepared.totals = k.next();
+    prepared.queryScores = k.next();
   }
   if (forAdjoint && shape.isDelta()) {
     prepared.inverses = k.next();
     prepared.dUpdates = k.next();
+  }
+  if (forAdjoint && perChannel(shape)) {
+    prepared.queryStarts = k.next();
+    if (shape.isDelta())
+      prepared.keyScores = k.next();
   }
   return prepared;
 }
@@ -168,15 +209,25 @@ void Phase::eachPoint(
 
 Chunk Phase::loadForWalk(Value row, Value to, Value place,
                          const Prepared &prepared, bool withQuery) {
-  if (!keepsGates(shape))
-    return k.loadChunk(row, to, withQuery);
   int64_t chunkSize = shape.chunkSize();
   Chunk chunk;
+  if (!withQuery && !shape.isDelta())
+    chunk.value = k.loadValueRows("load_value", k.value, row, k.kvHead, to);
+  if (perChannel(shape)) {
+    chunk.keyEnd =
+        load("load_key_end", prepared.keyEnds, place, chunkSize, shape.keyDim);
+    chunk.gates.total =
+        load("load_total", prepared.totals, place, shape.keyDim, 1);
+    if (withQuery)
+      chunk.queryStart = load("load_query_start", prepared.queryStarts, place,
+                              chunkSize, shape.keyDim);
+    return chunk;
+  }
   chunk.key = k.loadRows("load_key", k.key, row, k.kvHead, shape.keyDim, to);
   if (withQuery)
     chunk.query = k.loadQuery(row, to);
-  else if (!shape.isDelta())
-    chunk.value = k.loadValueRows("load_value", k.value, row, k.kvHead, to);
+  if (!perHead(shape))
+    return chunk;
   Value last = e.idx(chunkSize - 1);
   chunk.gates.total =
       e.load(prepared.fromStart, {place, k.head, last, k.zero}, {2, 3}, {1, 1});
@@ -221,28 +272,42 @@ static ProgramOp buildPrepare(OpBuilder &builder, Location loc, StringRef name,
   Value dOutput = forAdjoint ? k.next() : Value();
   Prepared prepared = phase.bindPrepared(forAdjoint);
   phase.eachPoint([&](Value row, Value place, Value to) {
-    Chunk chunk = k.loadChunk(row, to, /*withQuery=*/forAdjoint);
+    Chunk chunk =
+        k.loadChunk(row, to, /*withQuery=*/forAdjoint || perChannel(shape));
+    auto keep = [&](StringRef name, Value tile, Value view) {
+      phase.store(name, tile, view, place);
+    };
     if (prepared.toEnd) {
-      phase.store("store_from_start", chunk.gates.fromStart, prepared.fromStart,
-                  place);
-      phase.store("store_to_end", chunk.gates.toEnd, prepared.toEnd, place);
+      keep("store_from_start", chunk.gates.fromStart, prepared.fromStart);
+      keep("store_to_end", chunk.gates.toEnd, prepared.toEnd);
     }
+    Scores scores;
+    if (shape.isDelta() || prepared.queryScores)
+      scores = k.equations.scores(chunk);
+    if (prepared.keyEnds) {
+      keep("store_key_end", k.equations.keyEnd(chunk), prepared.keyEnds);
+      keep("store_total", chunk.gates.total, prepared.totals);
+      keep("store_query_scores", scores.query, prepared.queryScores);
+    }
+    if (prepared.queryStarts)
+      keep("store_query_start", k.equations.queryStart(chunk),
+           prepared.queryStarts);
     if (!shape.isDelta())
       return;
-    Scores scores = k.equations.scores(chunk);
+    if (prepared.keyScores)
+      keep("store_key_scores", scores.key, prepared.keyScores);
     Value inverse = k.equations.inverse(chunk, scores);
-    phase.store("store_erasers", k.equations.erasers(chunk, inverse),
-                prepared.erasers, place);
-    phase.store("store_replacements", k.equations.replacements(chunk, inverse),
-                prepared.replacements, place);
+    keep("store_erasers", k.equations.erasers(chunk, inverse),
+         prepared.erasers);
+    keep("store_replacements", k.equations.replacements(chunk, inverse),
+         prepared.replacements);
     if (!forAdjoint)
       return;
-    phase.store("store_inverse", inverse, prepared.inverses, place);
+    keep("store_inverse", inverse, prepared.inverses);
     Value cotangent =
         k.loadValueRows("load_d_output", dOutput, row, k.head, to);
-    phase.store("store_d_updates",
-                k.equations.dUpdatesInside(scores, cotangent),
-                prepared.dUpdates, place);
+    keep("store_d_updates", k.equations.dUpdatesInside(scores, cotangent),
+         prepared.dUpdates);
   });
   return k.finish();
 }
@@ -364,16 +429,19 @@ ProgramOp hybrid::tile::buildRecurrenceOutputs(OpBuilder &builder, Location loc,
   MLIRContext *context = builder.getContext();
   Arguments arguments(context);
   arguments.operands(shape);
+  append(arguments, recurrencePrepared(context, shape, /*forAdjoint=*/false));
   append(arguments, recurrenceWalked(context, shape));
   arguments.activation({shape.heads, shape.valueDim}, shape.element);
   Kernel k(builder, loc, "recurrence_outputs",
            gridOf(context, shape, /*byChunk=*/true), arguments, shape);
   Phase phase(k);
+  Prepared prepared = phase.bindPrepared(/*forAdjoint=*/false);
   Value states = k.next();
   Value updatesView = shape.isDelta() ? k.next() : Value();
   Value output = k.next();
   phase.eachPoint([&](Value row, Value place, Value to) {
     Chunk chunk = k.loadChunk(row, to, /*withQuery=*/true);
+    phase.loadScores(chunk, place, prepared);
     Value updates = chunk.value;
     if (shape.isDelta())
       updates =
@@ -392,8 +460,7 @@ ProgramOp hybrid::tile::buildRecurrenceOutputs(OpBuilder &builder, Location loc,
 ProgramOp hybrid::tile::buildRecurrenceGradients(OpBuilder &builder,
                                                  Location loc,
                                                  const RecurrenceShape &shape) {
-  assert(shape.group() == 1 && shape.valueWidth() == shape.valueDim &&
-         "points of this program share no gradient");
+  assert(shape.group() == 1 && "heads of this program share no gradient");
   MLIRContext *context = builder.getContext();
   Arguments arguments(context);
   arguments.operands(shape);
@@ -401,16 +468,21 @@ ProgramOp hybrid::tile::buildRecurrenceGradients(OpBuilder &builder,
   append(arguments, recurrencePrepared(context, shape, /*forAdjoint=*/true));
   append(arguments, recurrenceWalked(context, shape));
   append(arguments, recurrenceWalkedBack(context, shape));
-  Type gradient = shape.gradientElement;
-  arguments.activation({shape.heads, shape.keyDim}, gradient);
-  arguments.activation({shape.heads, shape.keyDim}, gradient);
+  // Blocks of value columns take turns: the other gradients are sums over them.
+  const bool hasBlocks = shape.valueWidth() != shape.valueDim;
+  Type gradient = shape.gradientElement, summed = hasBlocks ? Type() : gradient;
+  arguments.activation({shape.heads, shape.keyDim}, summed);
+  arguments.activation({shape.heads, shape.keyDim}, summed);
   arguments.activation({shape.heads, shape.valueDim}, gradient);
   if (shape.hasDecay())
     arguments.activation({shape.heads, shape.decayDim()});
   if (shape.hasBeta())
     arguments.activation({shape.heads});
-  Kernel k(builder, loc, "recurrence_backward_gradients",
-           gridOf(context, shape, /*byChunk=*/true), arguments, shape);
+  Grid grid = gridOf(context, shape, /*byChunk=*/true);
+  if (hasBlocks)
+    grid.order.back() = Order::ordered;
+  Kernel k(builder, loc, "recurrence_backward_gradients", grid, arguments,
+           shape);
   Phase phase(k);
   Emitter &e = k.e;
   Value dOutput = k.next();
@@ -422,40 +494,46 @@ ProgramOp hybrid::tile::buildRecurrenceGradients(OpBuilder &builder,
   Value dDecay = shape.hasDecay() ? k.next() : Value();
   Value dBeta = shape.hasBeta() ? k.next() : Value();
   int64_t chunkSize = shape.chunkSize();
+  Value isFirst = hasBlocks ? e.eq(e.id(3), k.zero) : Value();
   phase.eachPoint([&](Value row, Value place, Value to) {
     Chunk chunk = k.loadChunk(row, to, /*withQuery=*/true);
+    phase.loadScores(chunk, place, prepared);
     Saved saved;
-    saved.state =
-        phase.load("load_state", states, place, shape.keyDim, shape.valueDim);
+    saved.state = phase.load("load_state", states, place, shape.keyDim,
+                             shape.valueWidth(), k.firstColumn);
     saved.updates = chunk.value;
     if (shape.isDelta()) {
       saved.inverse = phase.load("load_inverse", prepared.inverses, place,
                                  chunkSize, chunkSize);
       saved.updates = phase.load("load_updates", updatesView, place, chunkSize,
-                                 shape.valueDim);
+                                 shape.valueWidth(), k.firstColumn);
     }
     Value dState = phase.load("load_d_state", dStates, place, shape.keyDim,
-                              shape.valueDim);
+                              shape.valueWidth(), k.firstColumn);
     Value cotangent =
         k.loadValueRows("load_d_output", dOutput, row, k.head, to);
     ChunkGradient gradient =
         k.equations.adjoint(chunk, saved, cotangent, dState);
     // Each is written as soon as it is known, to free its registers.
     auto write = [&](StringRef name, Value tile, Value view, ValueRange base,
-                     ArrayRef<int64_t> dims) {
-      StoreOp op = e.store(tile, view, base, dims, to);
+                     ArrayRef<int64_t> dims, Value first) {
+      Operation *op =
+          first ? e.accumulate(tile, view, base, dims, to, first).getOperation()
+                : e.store(tile, view, base, dims, to).getOperation();
       e.named(name, op);
-      op->moveAfter(op.getTile().getDefiningOp());
+      op->moveAfter(op->getOperand(0).getDefiningOp());
     };
-    Value rows[] = {row, k.head, k.zero};
+    Value rows[] = {row, k.head, k.zero},
+          columns[] = {row, k.head, k.firstColumn};
     write("store_d_query", e.scaled(gradient.query, shape.scale), dQuery, rows,
-          {0, 2});
-    write("store_d_key", gradient.key, dKey, rows, {0, 2});
-    write("store_d_value", gradient.value, dValue, rows, {0, 2});
+          {0, 2}, isFirst);
+    write("store_d_key", gradient.key, dKey, rows, {0, 2}, isFirst);
+    write("store_d_value", gradient.value, dValue, columns, {0, 2}, {});
     if (dDecay)
-      write("store_d_decay", gradient.decay, dDecay, rows, {0, 2});
+      write("store_d_decay", gradient.decay, dDecay, rows, {0, 2}, isFirst);
     if (dBeta)
-      write("store_d_beta", gradient.beta, dBeta, {row, k.head}, {0, 1});
+      write("store_d_beta", gradient.beta, dBeta, {row, k.head}, {0, 1},
+            isFirst);
   });
   return k.finish();
 }

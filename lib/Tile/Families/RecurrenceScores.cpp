@@ -51,8 +51,10 @@ Value Equations::pairs(Value logDecay) {
 }
 
 Scores Equations::scores(const Chunk &chunk) {
+  if (chunk.scores)
+    return *chunk.scores;
   if (perChannel())
-    return scoresPerChannel(chunk);
+    return shape.byHalves ? scoresByHalves(chunk) : scoresPerChannel(chunk);
   Scores scores;
   if ((chunk.query || shape.isDelta()) && shape.hasDecay())
     scores.pairs = pairs(chunk.decay);
@@ -77,7 +79,8 @@ Equations::ScoreGradient Equations::scoreAdjoint(const Chunk &chunk,
                                                  const Scores &scores,
                                                  Value dQuery, Value dKey) {
   if (perChannel())
-    return scoreAdjointPerChannel(chunk, dQuery, dKey);
+    return shape.byHalves ? scoreAdjointByHalves(chunk, dQuery, dKey)
+                          : scoreAdjointPerChannel(chunk, dQuery, dKey);
   auto weighted = [&](Value d) {
     return scores.pairs ? e.mul(d, scores.pairs) : e.masked(upTo(), d);
   };

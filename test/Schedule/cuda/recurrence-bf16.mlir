@@ -17,7 +17,7 @@
 // BACKWARD-COUNT-12: equal
 // BACKWARD-NOT:    differs
 
-// One decay per head: only the walks go from chunk to chunk.
+// Only the walks go from chunk to chunk.
 // RUN: FileCheck %s --check-prefix=PHASES < %t.cuda.mlir
 // PHASES-LABEL: func.func @delta(
 // PHASES:         %[[P:.+]]:4 = hybrid.dispatch @recurrence_prepare_
@@ -30,6 +30,10 @@
 // PHASES:         hybrid.dispatch @recurrence_backward_walk_
 // PHASES:         hybrid.dispatch @recurrence_backward_gradients_
 // PHASES-LABEL: func.func @channel(
+// PHASES:         %[[P:.+]]:3 = hybrid.dispatch @recurrence_prepare_
+// PHASES:         %[[S:.+]] = hybrid.dispatch @recurrence_walk_{{[0-9a-f]+}}({{.+}}%[[P]]#2)
+// PHASES:         hybrid.dispatch @recurrence_outputs_{{[0-9a-f]+}}({{.+}}%[[P]]#2, %[[S]])
+// PHASES-LABEL: func.func @window(
 // PHASES:         hybrid.dispatch @recurrence_forward_
 
 // Turns of window chains add to f32 gradients, which are rounded once.

@@ -381,9 +381,10 @@ HostBuffer hybrid::tile::test::runPhases(Call &call, Arithmetic arithmetic) {
     walk.push_back(&call.state);
   append(walk, walked);
   phases.run(buildRecurrenceWalk, shape.valueTile, walk);
+  append(outputs, prepared);
   append(outputs, walked);
   outputs.push_back(&output);
-  phases.run(buildRecurrenceOutputs, /*valueTile=*/0, outputs);
+  phases.run(buildRecurrenceOutputs, shape.valueTile, outputs);
   EXPECT_TRUE(output.tailIsIntact());
   return output;
 }
@@ -421,7 +422,7 @@ Gradients hybrid::tile::test::runPhasesBackward(const Call &call,
     adjoint.push_back(&gradients.decay);
   if (shape.hasBeta())
     adjoint.push_back(&gradients.beta);
-  phases.run(buildRecurrenceGradients, /*valueTile=*/0, adjoint);
+  phases.run(buildRecurrenceGradients, shape.valueTile, adjoint);
   return gradients;
 }
 

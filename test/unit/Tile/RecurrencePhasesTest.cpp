@@ -34,6 +34,28 @@ TEST_P(RecurrencePhases, LengthsAroundAChunk) {
   }
 }
 
+TEST_P(RecurrencePhases, PairsByHalves) {
+  RecurrenceShape halves = shape();
+  if (halves.decay != RecurrenceDecay::PerChannel)
+    GTEST_SKIP() << "no decay per channel";
+  halves.byHalves = true;
+  for (int64_t chunk : {16, 64})
+    for (int64_t length : {0, 1, 15, 64, 65, 130}) {
+      halves.chunk = chunk;
+      Call call(halves, {{length}, {3}});
+      fill(call, {GateKind::Ordinary, {}, unsigned(length)});
+      expectOutputs(call);
+      expectGradients(call);
+      expectBoth(call);
+    }
+  for (GateKind gates : {GateKind::Alternating, GateKind::Mixed,
+                         GateKind::Strong, GateKind::Zero}) {
+    Call call(halves, {{130}});
+    fill(call, {gates, {}, 3});
+    expectBoth(call, kSingle, Arithmetic::f32);
+  }
+}
+
 TEST_P(RecurrencePhases, PackedSegmentsAndBlocksOfValueColumns) {
   RecurrenceShape blocks = shape();
   blocks.heads = blocks.kvHeads = 2;

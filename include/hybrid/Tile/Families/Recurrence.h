@@ -85,6 +85,11 @@ struct RecurrenceShape {
   /// `valueDim`.
   int64_t valueTile = 0;
 
+  /// With a decay per channel: scores of token pairs as matrix products, by
+  /// halves of halves of the chunk, whose length is then a power of two. For
+  /// targets whose matrix units make the further products cheap.
+  bool byHalves = false;
+
   /// Tokens per part when a segment is split over programs (summary, combine,
   /// apply); a multiple of the chunk.
   int64_t part = 1024;
@@ -160,19 +165,22 @@ recurrenceBackwardWorkspaces(mlir::MLIRContext *context,
 //===----------------------------------------------------------------------===//
 //
 // Forward: `prepare` makes what the walk needs of every chunk, for the delta
-// rule W and U of N = U − W S and with one decay per head e^G and e^{G_C − G};
-// an additive update without such a decay has nothing to prepare. `walk` writes
+// rule W and U of N = U − W S and what depends on gates; an additive update
+// without gates has nothing to prepare. `walk` writes
 // the state before every chunk (and N of the delta rule), `outputs` reads them.
 // Backward, after a walk: `walkBack` writes the gradient of the state after
 // every chunk, `gradients` gives those of all operands. Points of all programs
 // but the walks are segments, heads and chunks. No windows; backward, no states
-// and no groups of query heads.
+// and no groups of query heads. Blocks of value columns are points in `outputs`
+// and take turns in `gradients`; the delta rule has one.
 //
 // What one program hands to the next is an operand of products and has the
 // type of queries, keys and values; the walks carry f32.
 
-/// Buffers of `prepare` ([W, U], [e^G, e^{G_C − G}]); for the adjoint followed
-/// by those of the delta rule, [T, B(s Q)ᵀ dO].
+/// Buffers of `prepare`: [W, U]; [e^G, e^{G_C − G}] or, with a decay per
+/// channel, [e^{G_C − G} ⊙ K, e^{G_C}, B(s Q)]. For the adjoint followed by [T,
+/// B(s Q)ᵀ dO] of the delta rule and, with a decay per channel, [s e^G ⊙ Q,
+/// (B(k))].
 llvm::SmallVector<RecurrenceWorkspace>
 recurrencePrepared(mlir::MLIRContext *context, const RecurrenceShape &shape,
                    bool forAdjoint);
@@ -192,7 +200,7 @@ ProgramOp buildRecurrencePrepareAdjoint(mlir::OpBuilder &builder,
 /// Arguments: operands, prepared (of forward), [state, in place]; walked.
 ProgramOp buildRecurrenceWalk(mlir::OpBuilder &builder, mlir::Location loc,
                               const RecurrenceShape &shape);
-/// Arguments: operands, walked; output.
+/// Arguments: operands, prepared (of forward), walked; output.
 ProgramOp buildRecurrenceOutputs(mlir::OpBuilder &builder, mlir::Location loc,
                                  const RecurrenceShape &shape);
 /// Arguments: operands, output gradient, prepared (of the adjoint); state
