@@ -122,9 +122,14 @@ struct Differentiate
   }
 
   void runOnOperation() override {
-    if (func::FuncOp loss = lookupEntry(getOperation(), "loss"))
+    func::FuncOp training = lookupEntry(getOperation(), "training_loss");
+    if (func::FuncOp loss =
+            training ? training : lookupEntry(getOperation(), "loss"))
       if (failed(differentiate(loss, "backward", differentiateLoss)))
         return signalPassFailure();
+    // It was there to be differentiated.
+    if (training)
+      training.erase();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       auto entry = function->getAttrOfType<StringAttr>(entryName);

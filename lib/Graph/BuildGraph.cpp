@@ -60,7 +60,7 @@ static Value buildMlp(EntryBuilder &entry, MlpOp mlp, Value x) {
   return entry.project("down_proj", inner);
 }
 
-/// x + f(norm(x)) for the mixers and for the feed-forward part.
+/// x + dropout(f(norm(x))) for the mixers and for the feed-forward part.
 static Value buildLayer(EntryBuilder &entry, LayerOp layer, Value x) {
   OpBuilder &builder = entry.builder;
   std::string place = "layers." + std::to_string(layer.getIndex()) + ".";
@@ -68,7 +68,8 @@ static Value buildLayer(EntryBuilder &entry, LayerOp layer, Value x) {
     entry.prefix = place;
     Value wide = entry.widen(x);
     return entry.narrow(AddOp::create(builder, entry.at(name), wide.getType(),
-                                      wide, entry.widen(y)));
+                                      wide,
+                                      entry.widen(entry.dropout(name, y))));
   };
 
   entry.prefix = place;
@@ -98,6 +99,7 @@ static Value buildStreamOf(EntryBuilder &entry, Value ids) {
                              stack.getInitStd());
   Value x = EmbedOp::create(entry.builder, entry.at("embed"), ids,
                             entry.narrow(table));
+  x = entry.narrow(entry.dropout("embed", x));
   for (auto layer : stack.getBody().getOps<LayerOp>())
     x = buildLayer(entry, layer, x);
   return x;
@@ -117,9 +119,13 @@ static Value buildLogits(EntryBuilder &entry, Value x) {
                            weight, /*transpose_a=*/false, /*transpose_b=*/true);
 }
 
-/// `loss`: the weighted cross entropy of each token.
-static EntryBuilder buildLoss(ModuleOp module, StackOp stack) {
-  EntryBuilder entry(module, stack, "loss", /*cached=*/false);
+/// The weighted cross entropy of each token: `loss`, and `training_loss` with
+/// elements left out.
+static EntryBuilder buildLoss(ModuleOp module, StackOp stack, bool training) {
+  EntryBuilder entry(module, stack, training ? "training_loss" : "loss",
+                     /*cached=*/false);
+  if (training)
+    entry.dropoutRate = stack.getDropoutOrDefault();
   Type i32 = entry.builder.getI32Type();
   auto perToken = RankedTensorType::get({ShapedType::kDynamic}, i32);
   Value ids = entry.input("ids", perToken);
@@ -160,7 +166,9 @@ struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
     if (failed(only))
       return signalPassFailure();
     StackOp stack = *only;
-    EntryBuilder loss = buildLoss(module, stack);
+    EntryBuilder loss = buildLoss(module, stack, /*training=*/false);
+    if (stack.getDropoutOrDefault() > 0.0)
+      buildLoss(module, stack, /*training=*/true);
     EntryBuilder extend = buildExtend(module, stack, /*all=*/false);
     buildExtend(module, stack, /*all=*/true);
 

@@ -187,6 +187,19 @@ Value EntryBuilder::rmsNorm(StringRef name, Value x) {
   return MulOp::create(builder, at(name), x.getType(), unit, weight);
 }
 
+Value EntryBuilder::dropout(StringRef name, Value x) {
+  if (dropoutRate == 0)
+    return x;
+  std::string part = name.str() + ".dropout";
+  Value key =
+      input("random_key", RankedTensorType::get(1, builder.getI32Type()));
+  argumentAttributes[cast<BlockArgument>(key).getArgNumber()].push_back(
+      builder.getNamedAttr("hybrid.path",
+                           builder.getStringAttr(prefix + part)));
+  return DropoutOp::create(builder, at(part), widen(x), key,
+                           llvm::APFloat(dropoutRate));
+}
+
 Value EntryBuilder::splitHeads(StringRef name, Value x, int64_t heads) {
   return ReshapeOp::create(builder, at(name),
                            tensor({heads, getLastDim(x) / heads}, elementOf(x)),

@@ -34,6 +34,9 @@ public:
   mlir::Location specLoc;
   /// Place in the model, `layers.3.mixer.`: in front of paths and names.
   std::string prefix;
+  /// Share of the elements that `dropout` leaves out: of the stack in training,
+  /// else none.
+  double dropoutRate = 0;
 
   bool isCached() const { return cached; }
 
@@ -102,6 +105,9 @@ public:
   mlir::Value project(llvm::StringRef name, mlir::Value x);
   /// RMS norm over the last dimension, times `name`.weight; f32.
   mlir::Value rmsNorm(llvm::StringRef name, mlir::Value x);
+  /// x, in f32 with elements left out if this entry leaves any out; `name` and
+  /// the prefix say where, which the key of the call depends on.
+  mlir::Value dropout(llvm::StringRef name, mlir::Value x);
   /// [tokens, heads · dim] to [tokens, heads, dim] and back.
   mlir::Value splitHeads(llvm::StringRef name, mlir::Value x, int64_t heads);
   mlir::Value joinHeads(llvm::StringRef name, mlir::Value x);

@@ -155,6 +155,15 @@ Gradients ScaleOp::buildAdjoint(OpBuilder &builder,
       ScaleOp::create(builder, getLoc(), resultGradients[0], getFactorAttr())};
 }
 
+/// What was left out passes nothing back: the mask is that of the key again.
+Gradients DropoutOp::buildAdjoint(OpBuilder &builder,
+                                  ArrayRef<Value> resultGradients) {
+  return SmallVector<Value>{DropoutOp::create(builder, getLoc(),
+                                              resultGradients[0], getKey(),
+                                              getRateAttr()),
+                            Value()};
+}
+
 Gradients CastOp::buildAdjoint(OpBuilder &builder,
                                ArrayRef<Value> resultGradients) {
   return SmallVector<Value>{castTo(builder, getLoc(), resultGradients[0],

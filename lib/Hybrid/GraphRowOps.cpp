@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SpecVerify.h"
+
 #include "hybrid/Hybrid/HybridOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -141,6 +143,19 @@ LogicalResult LogNScaleOp::verify() {
   if (getX().getType().getRank() == 0)
     return emitOpError() << "scales rows, but x of type " << getX().getType()
                          << " has none";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::verify() {
+  if (failed(verifyDropout(*this, "rate", getRate().convertToDouble())))
+    return failure();
+  if (getX().getType().getRank() == 0)
+    return emitOpError() << "leaves out elements of rows, but x of type "
+                         << getX().getType() << " has none";
   return success();
 }
 

@@ -43,6 +43,15 @@ LogicalResult hybrid::verifyChannels(Operation *op, StringRef role,
                            << most;
 }
 
+LogicalResult hybrid::verifyDropout(Operation *op, StringRef role,
+                                    double rate) {
+  if (rate >= 0.0 && rate <= kMaxDropout)
+    return success();
+  return op->emitOpError() << role << " is " << formatNumber(rate)
+                           << "; write a number from 0 to "
+                           << formatNumber(kMaxDropout) << ", such as 0.1";
+}
+
 LogicalResult hybrid::verifyHistory(Operation *op, int64_t window,
                                     int64_t stride) {
   if (failed(verifyCount(op, "window", window, 1, kMaxTokens)) ||
@@ -164,6 +173,8 @@ LogicalResult ModelOp::verify() {
   if (getInitStd() && !(*getInitStd() > 0.0 && *getInitStd() < 10.0))
     return emitOpError() << "init_std is " << formatNumber(*getInitStd())
                          << "; write a number between 0 and 10, such as 0.02";
+  if (getDropout() && failed(verifyDropout(*this, "dropout", *getDropout())))
+    return failure();
   return verifyModelBody(*this);
 }
 

@@ -24,6 +24,9 @@ constexpr int64_t kMaxConv = 8;
 /// Factors beyond it are typing errors, and their products no f32 numbers.
 constexpr double kMaxNumber = 1.0e6;
 
+/// Of the elements left out at random; kept ones are scaled by up to 100.
+constexpr double kMaxDropout = 0.99;
+
 /// `value` lies in [least, most].
 mlir::LogicalResult verifyCount(mlir::Operation *op, llvm::StringRef role,
                                 int64_t value, int64_t least, int64_t most);
@@ -34,6 +37,10 @@ mlir::LogicalResult verifyComputeType(mlir::Operation *op, mlir::Type type);
 /// `value` is a multiple of 8 in [8, most].
 mlir::LogicalResult verifyChannels(mlir::Operation *op, llvm::StringRef role,
                                    int64_t value, int64_t most);
+
+/// `rate` lies in [0, kMaxDropout].
+mlir::LogicalResult verifyDropout(mlir::Operation *op, llvm::StringRef role,
+                                  double rate);
 
 /// A window of whole strides.
 mlir::LogicalResult verifyHistory(mlir::Operation *op, int64_t window,

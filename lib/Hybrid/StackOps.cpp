@@ -23,7 +23,8 @@ LogicalResult StackOp::verify() {
   if (failed(verifyCount(*this, "vocab", getVocab(), 1, kMaxWidth)) ||
       failed(verifyChannels(*this, "width", getWidth(), kMaxWidth)) ||
       failed(verifyCount(*this, "trained", getTrained(), 0, kMaxTokens)) ||
-      failed(verifyComputeType(*this, getComputeType())))
+      failed(verifyComputeType(*this, getComputeType())) ||
+      failed(verifyDropout(*this, "dropout", getDropoutOrDefault())))
     return failure();
   int64_t expected = 0;
   for (Operation &op : getBody().front()) {

@@ -38,6 +38,8 @@ LogicalResult define(RotaryOp op, Operands operands, Results &results,
                      const Call &call);
 LogicalResult define(LogNScaleOp op, Operands operands, Results &results,
                      const Call &call);
+LogicalResult define(DropoutOp op, Operands operands, Results &results,
+                     const Call &call);
 LogicalResult define(ReduceTokensOp op, Operands operands, Results &results,
                      const Call &call);
 LogicalResult define(ReduceDimOp op, Operands operands, Results &results,

@@ -211,13 +211,13 @@ LogicalResult Evaluation::define(Operation *op, Operands operands,
         return success();
       })
       .Case<ScaleOp, NormalizeOp, NormalizeGradOp, RotaryOp, LogNScaleOp,
-            ReduceTokensOp, ReduceDimOp, ReshapeOp, SliceOp, ConcatOp, EmbedOp,
-            EmbedGradOp, ProductOp, CrossEntropyOp, CrossEntropyGradOp,
-            LastRowsOp, AttentionOp, AttentionGradOp, AttentionCachedOp,
-            ShortConvOp, ShortConvGradOp, RecurrenceOp, RecurrenceGradOp>(
-          [&](auto graphOp) {
-            return oracle::define(graphOp, operands, results, call);
-          })
+            DropoutOp, ReduceTokensOp, ReduceDimOp, ReshapeOp, SliceOp,
+            ConcatOp, EmbedOp, EmbedGradOp, ProductOp, CrossEntropyOp,
+            CrossEntropyGradOp, LastRowsOp, AttentionOp, AttentionGradOp,
+            AttentionCachedOp, ShortConvOp, ShortConvGradOp, RecurrenceOp,
+            RecurrenceGradOp>([&](auto graphOp) {
+        return oracle::define(graphOp, operands, results, call);
+      })
       .Default([](Operation *other) {
         return other->emitOpError()
                << "has no definition in the oracle, which evaluates graph "

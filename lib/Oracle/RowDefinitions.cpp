@@ -209,6 +209,33 @@ LogicalResult oracle::define(LogNScaleOp op, Operands operands,
 }
 
 //===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+static uint32_t mix(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7FEB352D;
+  x = (x ^ (x >> 15)) * 0x846CA68B;
+  return x ^ (x >> 16);
+}
+
+LogicalResult oracle::define(DropoutOp op, Operands operands, Results &results,
+                             const Call &) {
+  Tensor result(*operands[0]);
+  auto key = static_cast<uint32_t>(static_cast<int64_t>(operands[1]->data[0]));
+  double rate = op.getRate().convertToDouble();
+  int64_t rows = result.dim(0), width = rows ? result.size() / rows : 0;
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t j = 0; j < width; ++j) {
+      uint32_t row = mix(key ^ static_cast<uint32_t>(t) * 0x9E3779B9);
+      uint32_t hash = mix(row ^ static_cast<uint32_t>(j) * 0x9E3779B9);
+      bool leftOut = static_cast<int32_t>(hash) + 0x1p31 < rate * 0x1p32;
+      result.data[t * width + j] *= leftOut ? 0 : 1 / (1 - rate);
+    }
+  results.push_back(std::move(result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Sums and shapes
 //===----------------------------------------------------------------------===//
 

@@ -94,6 +94,7 @@ std::optional<BufferKind> kindOfRole(StringRef role) {
       .Case("moment1", BufferKind::Moment1)
       .Case("moment2", BufferKind::Moment2)
       .Case("scalars", BufferKind::Scalars)
+      .Case("random_key", BufferKind::RandomKey)
       .Case("loss", BufferKind::Loss)
       .Case("logits", BufferKind::Logits)
       .Case("input", BufferKind::Input)

@@ -35,6 +35,8 @@ llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
     return "segment_table";
   case BufferKind::TokenSegment:
     return "token_segment";
+  case BufferKind::RandomKey:
+    return "random_key";
   case BufferKind::Loss:
     return "loss";
   case BufferKind::Logits:

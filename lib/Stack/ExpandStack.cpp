@@ -121,11 +121,15 @@ struct ExpandStack : public hybrid::impl::HybridExpandStackBase<ExpandStack> {
 
   void expand(ModelOp model) {
     OpBuilder builder(model);
+    // A rate of 0 leaves nothing out, as none does.
+    FloatAttr dropout = model.getDropout().value_or(0.0) > 0.0
+                            ? model.getDropoutAttr()
+                            : FloatAttr();
     auto stack = StackOp::create(
         builder, model.getLoc(), model.getSymName(), model.getVocab(),
         model.getWidth(), model.getTrained().value_or(0),
         model.getEpsilon().value_or(1e-5), model.getInitStd().value_or(0.02),
-        model.getDtypeAttr(), model.getTied());
+        model.getDtypeAttr(), dropout, model.getTied());
     if (Attribute recompute = model->getAttr("hybrid.recompute"))
       stack->setAttr("hybrid.recompute", recompute);
     builder.createBlock(&stack.getBody());

@@ -138,13 +138,14 @@ ArrayRef<StringRef> hybrid::tile::elementwiseOps() {
       "arith.minimumf",   "arith.minsi",      "arith.mulf",
       "arith.muli",       "arith.negf",       "arith.ori",
       "arith.remsi",      "arith.remui",      "arith.select",
-      "arith.sitofp",     "arith.subf",       "arith.subi",
-      "arith.truncf",     "arith.trunci",     "arith.uitofp",
-      "arith.xori",       "math.absf",        "math.cos",
-      "math.erf",         "math.exp",         "math.exp2",
-      "math.expm1",       "math.floor",       "math.fma",
-      "math.log",         "math.log1p",       "math.rsqrt",
-      "math.sin",         "math.sqrt",        "math.tanh"};
+      "arith.shrui",      "arith.sitofp",     "arith.subf",
+      "arith.subi",       "arith.truncf",     "arith.trunci",
+      "arith.uitofp",     "arith.xori",       "math.absf",
+      "math.cos",         "math.erf",         "math.exp",
+      "math.exp2",        "math.expm1",       "math.floor",
+      "math.fma",         "math.log",         "math.log1p",
+      "math.rsqrt",       "math.sin",         "math.sqrt",
+      "math.tanh"};
   return names;
 }
 

@@ -9,6 +9,7 @@
 
 #include "CompiledModel.h"
 #include "Evaluate.h"
+#include "core/Random.h"
 
 #include <cmath>
 #include <random>
@@ -182,6 +183,9 @@ Tensor Verifier::argument(BlockArgument argument, const Tokens &tokens,
     tensor.data.assign(tokens.labels.begin(), tokens.labels.end());
   else if (role == "weights")
     tensor.data.assign(tokens.weights.begin(), tokens.weights.end());
+  else if (role == "random_key") // of the first call of a new trainer
+    tensor.data = {static_cast<double>(
+        static_cast<int32_t>(hyb::rt::CallSeed().keyOf(path.getValue())))};
   return tensor;
 }
 

@@ -168,6 +168,7 @@ class TrainerOptions(ctypes.Structure):
         ("epsilon", ctypes.c_float),
         ("weight_decay", ctypes.c_float),
         ("clip_norm", ctypes.c_float),
+        ("seed", ctypes.c_uint64),
     ]
 
 

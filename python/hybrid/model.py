@@ -334,15 +334,23 @@ class Model:
         )
 
     def optimiser(
-        self, beta1=0.9, beta2=0.95, epsilon=1e-8, weight_decay=0.1, clip_norm=1.0
+        self,
+        beta1=0.9,
+        beta2=0.95,
+        epsilon=1e-8,
+        weight_decay=0.1,
+        clip_norm=1.0,
+        seed=0,
     ):
-        """Chooses the constants of AdamW and starts its moments at 0."""
+        """Chooses the constants of AdamW and starts its moments at 0. The seed is
+        that of what training leaves out at random (`dropout` of the spec)."""
         self._make_trainer(
             beta1=beta1,
             beta2=beta2,
             epsilon=epsilon,
             weight_decay=weight_decay,
             clip_norm=clip_norm,
+            seed=seed,
         )
 
     def backward(self, ids, labels, weights=None, cu_seqlens=None):

@@ -52,6 +52,20 @@ hybrid.model @dtype vocab(256) width(64) layers(2) dtype(f64) {
 
 // -----
 
+// expected-error @+1 {{'hybrid.model' op dropout is 1; write a number from 0 to 0.99, such as 0.1}}
+hybrid.model @dropout vocab(256) width(64) layers(2) dropout(1) {
+  hybrid.softmax heads(2) head_dim(32) position(nope)
+}
+
+// -----
+
+// expected-error @+1 {{'hybrid.model' op dropout is -0.5; write a number from 0 to 0.99, such as 0.1}}
+hybrid.model @dropout vocab(256) width(64) layers(2) dropout(-0.5) {
+  hybrid.softmax heads(2) head_dim(32) position(nope)
+}
+
+// -----
+
 // expected-error @+1 {{'hybrid.model' op trained is 1; write a number from 2 to 2147483647}}
 hybrid.model @trained vocab(256) width(64) layers(2) trained(1) {
   hybrid.softmax heads(2) head_dim(32) position(nope)

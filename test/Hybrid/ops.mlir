@@ -15,8 +15,8 @@ hybrid.model @gdn_nope vocab(256) width(256) layers(8) tied trained(512) {
 }
 
 // Optional clauses may stand in any order and print in one.
-// CHECK-LABEL: hybrid.model @clauses vocab(256) width(256) layers(12) dtype(f32) trained(512) epsilon(1.0e-06) init_std(0.01)
-hybrid.model @clauses vocab(256) width(256) layers(12) init_std(0.01) epsilon(0.000001) trained(512) dtype(f32) {
+// CHECK-LABEL: hybrid.model @clauses vocab(256) width(256) layers(12) dtype(f32) trained(512) epsilon(1.0e-06) init_std(0.01) dropout(0.1)
+hybrid.model @clauses vocab(256) width(256) layers(12) dropout(0.1) init_std(0.01) epsilon(0.000001) trained(512) dtype(f32) {
   // CHECK-NEXT: hybrid.mix ratio(7 : 1) offset(4) leftover(last_full) {
   hybrid.mix ratio(7 : 1) offset(4) leftover(last_full) {
     // CHECK-NEXT: hybrid.softmax heads(4) head_dim(64) position(rope) window(128)

@@ -14,7 +14,8 @@ hybrid.stack @tiny vocab(256) width(64) trained(128) epsilon(1.0e-5)
 }
 
 // CHECK-LABEL: hybrid.stack @groups
-hybrid.stack @groups vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0.02) {
+// CHECK-SAME: init_std(0.02) dropout(0.1) {
+hybrid.stack @groups vocab(256) width(64) trained(0) epsilon(1.0e-5) init_std(0.02) dropout(0.1) {
   hybrid.layer 0 {
     // CHECK: hybrid.recurrent "gla" heads(4) head_dim(32) value_dim(64) update(additive) decay(channel) gate(log_sigmoid) gate_normalizer(16) gate_rank(16) beta(0) conv(0) output(norm_gate) gate_bias(0) window(512) stride(128)
     hybrid.recurrent "gla" heads(4) head_dim(32) value_dim(64) update(additive)

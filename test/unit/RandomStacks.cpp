@@ -224,6 +224,8 @@ std::vector<Tensor> cases::randomArguments(mlir::func::FuncOp entry,
         value = random.uniform(0.2, 2);
       else if (role == "gradient")
         value = random.uniform(-1, 1);
+      else if (role == "random_key")
+        value = static_cast<int32_t>(static_cast<uint32_t>(random.next()));
     }
     arguments.push_back(std::move(tensor));
   }

@@ -53,7 +53,7 @@ private:
   Status describe() const;
   Status loop();
   Status report(const StepReport &step);
-  Status quickValidation();
+  Status quickValidation(bool last);
   Status finish();
   Status finalValidation();
 
@@ -154,7 +154,9 @@ Status TrainCommand::report(const StepReport &step) {
   return Status();
 }
 
-Status TrainCommand::quickValidation() {
+/// The weights of the best one are kept. The last is followed by a validation
+/// of all the data, which is what the log says of that step.
+Status TrainCommand::quickValidation(bool last) {
   if (arguments.valid.empty())
     return Status();
   Result<Evaluation> result = [&]() -> Result<Evaluation> {
@@ -166,7 +168,8 @@ Status TrainCommand::quickValidation() {
   }();
   if (!result.ok())
     return result.status();
-  return training->logValidation(*result, /*quick=*/true);
+  HYB_TRY(training->keepBest(*result));
+  return last ? Status() : training->logValidation(*result, /*quick=*/true);
 }
 
 Status TrainCommand::loop() {
@@ -181,8 +184,8 @@ Status TrainCommand::loop() {
     HYB_ASSIGN(StepReport step, training->takeStep());
     HYB_TRY(report(step));
     bool last = training->step() == training->totalSteps();
-    if (textValidation && step.step % tenth == 0 && !last)
-      HYB_TRY(quickValidation());
+    if (textValidation && (last || step.step % tenth == 0))
+      HYB_TRY(quickValidation(last));
     if (last || interrupted || secondsNow() - saved >= arguments.saveSeconds) {
       HYB_TRY(training->save());
       saved = secondsNow();
@@ -201,6 +204,11 @@ Status TrainCommand::loop() {
 
 Status TrainCommand::finish() {
   Status validated = arguments.valid.empty() ? Status() : finalValidation();
+  if (training->bestStep() > 0 && training->bestStep() < training->step())
+    std::printf("best on the way: %.4f bits per byte of a part, after step "
+                "%" PRId64 ", kept as %s/%s\n",
+                training->bestBitsPerByte(), training->bestStep(),
+                arguments.out.c_str(), kBestFile);
   std::fflush(stdout); // before what goes to the other stream
   if (validated.code() == HYB_CANCELLED)
     return validated;
@@ -336,8 +344,8 @@ void addArguments(CLI::App &command, TrainArguments &arguments) {
   add("--clip", arguments.clip, "largest gradient norm; 0: no clipping",
       "Optimiser")
       ->check(realNumber(0));
-  add("--seed", arguments.seed, "of the first weights and the order of data",
-      "Optimiser")
+  add("--seed", arguments.seed,
+      "of the first weights, the order of data and dropout", "Optimiser")
       ->check(seedNumber());
   add("--save-seconds", arguments.saveSeconds, "between checkpoints", "Output")
       ->check(realNumber(0));

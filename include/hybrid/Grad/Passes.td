@@ -19,7 +19,8 @@ def HybridDifferentiate : Pass<"hybrid-differentiate", "::mlir::ModuleOp"> {
     is added to; results are the loss and the accumulated gradients. How a
     gradient passes through an operation is the operation's own rule
     (`DifferentiableOpInterface`); operations that only constants, ids, labels or
-    weights reach are left out. Adjoint operations keep the location of their
+    weights reach are left out. Where there is a `training_loss`, it is
+    differentiated in place of `loss` and removed. Adjoint operations keep the location of their
     forward operation. Operations nobody uses are removed.
 
     A function with the attribute `hybrid.differentiate` and an entry `f` gets

@@ -21,8 +21,10 @@ def HybridBuildGraph : Pass<"hybrid-build-graph", "::mlir::ModuleOp"> {
     | `extend` | logits of each segment's last row, and the states |
     | `extend_all` | logits of all rows, and the states |
 
-    (`hybrid-differentiate` makes `backward` of `loss`.) Each argument has its
-    `hybrid.role` and, where it is a parameter or state, its `hybrid.path`. The
+    (`hybrid-differentiate` makes `backward` of `loss`; of a model with dropout it
+    makes it of `training_loss`, which is `loss` with elements left out.) Each
+    argument has its `hybrid.role` and, where it is a parameter, a state or a
+    random key, its `hybrid.path`. The
     module gets the tables `hybrid.meta`, `hybrid.params` and `hybrid.states`
     (`hybrid/Graph/ModelTables.h`). The location of an operation is its place in
     the model, `layers.3.mixer.q_proj`, around its place in the spec.

@@ -32,6 +32,12 @@ def Graph_RowsF32 : Graph_TensorOfRank<F32, 2, "[tokens, width]">;
 def Graph_PerHead : Graph_TensorOfRank<F32, 2, "[tokens, heads]">;
 def Graph_PerToken : Graph_TensorOfRank<F32, 1, "[tokens]">;
 def Graph_Ids : Graph_TensorOfRank<I32, 1, "[tokens]">;
+def Graph_RandomKey
+    : ConfinedType<RankedTensorOf<[I32]>,
+                   [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getShape() == "
+                          "::llvm::ArrayRef<int64_t>{1}">],
+                   "i32 tensor of shape [1]">,
+      BuildableType<"::mlir::RankedTensorType::get({1}, $_builder.getI32Type())">;
 def Graph_Matrix : Graph_TensorOfRank<Graph_Number, 2, "[rows, columns]">;
 def Graph_Weight : Graph_TensorOfRank<Graph_Number, 2, "[out, in]">;
 def Graph_WeightF32 : Graph_TensorOfRank<F32, 2, "[out, in]">;

@@ -146,6 +146,45 @@ def Hybrid_FillOp : Graph_Op<"fill", [Hybrid_RowwiseOpInterface]> {
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
+def Hybrid_DropoutOp
+    : Graph_DifferentiableOp<"dropout",
+          [Hybrid_RowwiseOpInterface, AllTypesMatch<["x", "result"]>]> {
+  let summary = "elements left out at random, the others scaled up";
+  let description = [{
+    y = x · m with m = 0 where an element is left out, else 1 / (1 - rate), so
+    that the mean over masks is x. Whether element j of row t is left out
+    depends on the key of the call and its place alone: in 32-bit integers that
+    wrap, with G = 0x9E3779B9 and t, j counted from 0 (j in row-major order),
+
+    ```
+    h(t, j) = mix(mix(key ⊕ t·G) ⊕ j·G)
+    mix(x):   x ⊕= x >> 16;  x *= 0x7FEB352D;  x ⊕= x >> 15;
+              x *= 0x846CA68B;  x ⊕= x >> 16
+    ```
+
+    and it is where h(t, j), read as a signed number, is below
+    rate · 2³² − 2³¹.
+
+    The mask is never stored: what is computed again, and the adjoint, which is
+    the same operation on the gradient, make the same one. The constants of mix
+    are those of the hash "lowbias32" (C. Wellons, Hash Prospector, 2018).
+
+    Example, from `test/Hybrid/Graph/ops.mlir`:
+
+    ```mlir
+    %1 = hybrid.dropout %x, %key rate 1.000000e-01 : tensor<?x4x64xf32>
+    ```
+  }];
+  let arguments = (ins Graph_Tensor:$x, Graph_RandomKey:$key, F64Attr:$rate);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$x `,` $key `rate` $rate attr-dict `:` type($x)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What kept elements are multiplied by.
+    double getScale() { return 1.0 / (1.0 - getRate().convertToDouble()); }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//

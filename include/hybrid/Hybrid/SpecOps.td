@@ -39,6 +39,7 @@ def Hybrid_ModelOp : Hybrid_SpecBlockOp<"model", [Symbol]> {
     | `trained(n)` | tokens of a training sequence, which `log_n` and `dynamic_ntk` refer to | none |
     | `epsilon(x)` | added to the mean square in each RMS norm | `1e-5` |
     | `init_std(x)` | standard deviation of the first weights; projections back to the residual stream get x / sqrt(2 · layers) | `0.02` |
+    | `dropout(p)` | in training, share of the elements that is left out, drawn anew in every step, of the embedding and of what mixers and MLPs add to the residual stream; the others are scaled by 1 / (1 − p) | `0` |
 
     Example, from `test/Hybrid/ops.mlir`:
 
@@ -58,13 +59,15 @@ def Hybrid_ModelOp : Hybrid_SpecBlockOp<"model", [Symbol]> {
       Hybrid_Count:$width, Hybrid_Count:$layers, OptionalAttr<TypeAttr>:$dtype,
       UnitAttr:$tied, OptionalAttr<Hybrid_Count>:$trained,
       OptionalAttr<Hybrid_Number>:$epsilon,
-      OptionalAttr<Hybrid_Number>:$init_std);
+      OptionalAttr<Hybrid_Number>:$init_std,
+      OptionalAttr<Hybrid_Number>:$dropout);
   let assemblyFormat = [{
     $sym_name `vocab` `(` $vocab `)` `width` `(` $width `)`
     `layers` `(` $layers `)`
     oilist(`dtype` `(` $dtype `)` | `tied` $tied | `trained` `(` $trained `)`
       | `epsilon` `(` custom<Number>($epsilon) `)`
-      | `init_std` `(` custom<Number>($init_std) `)`)
+      | `init_std` `(` custom<Number>($init_std) `)`
+      | `dropout` `(` custom<Number>($dropout) `)`)
     attr-dict-with-keyword $body
   }];
   let extraClassDeclaration = [{

@@ -16,7 +16,8 @@ def Hybrid_StackOp : Hybrid_SpecBlockOp<"stack", [Symbol]> {
     What `hybrid-expand-stack` makes of a `hybrid.model`: the same words with
     the same meaning, every default written out, and one `hybrid.layer` per
     layer in place of a ratio, pattern or list. `trained(0)`: no length was
-    stated. Without `dtype` the compute type is f32.
+    stated. Without `dtype` the compute type is f32; without `dropout` nothing
+    is left out.
 
     Example, from `test/Hybrid/stack-ops.mlir`:
 
@@ -34,17 +35,19 @@ def Hybrid_StackOp : Hybrid_SpecBlockOp<"stack", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Hybrid_Count:$vocab,
       Hybrid_Count:$width, Hybrid_Count:$trained, Hybrid_Number:$epsilon,
-      Hybrid_Number:$init_std, OptionalAttr<TypeAttr>:$dtype, UnitAttr:$tied);
+      Hybrid_Number:$init_std, OptionalAttr<TypeAttr>:$dtype,
+      OptionalAttr<Hybrid_Number>:$dropout, UnitAttr:$tied);
   let assemblyFormat = [{
     $sym_name `vocab` `(` $vocab `)` `width` `(` $width `)`
     `trained` `(` $trained `)` `epsilon` `(` custom<Number>($epsilon) `)`
     `init_std` `(` custom<Number>($init_std) `)` (`dtype` `(` $dtype^ `)`)?
-    (`tied` $tied^)?
+    (`dropout` `(` custom<Number>($dropout)^ `)`)? (`tied` $tied^)?
     attr-dict-with-keyword $body
   }];
   let extraClassDeclaration = [{
     /// What activations and the operands of products are made of.
     ::mlir::Type getComputeType();
+    double getDropoutOrDefault() { return getDropout().value_or(0.0); }
   }];
 }
 

@@ -41,6 +41,7 @@ enum class BufferKind {
   Weights,
   SegmentTable,
   TokenSegment,
+  RandomKey,
   Loss,
   Logits,
   Moment1,
@@ -63,8 +64,8 @@ struct PlanBuffer {
   /// f32, bf16, f16 or i32.
   mlir::Type type;
   llvm::SmallVector<mlir::AffineExpr, 4> sizes;
-  /// Of a parameter or a state, or the name of an input or output; empty for a
-  /// whole flat buffer and others.
+  /// Of a parameter or a state, of what a random key is for, or the name of an
+  /// input or output; empty for a whole flat buffer and others.
   std::string path;
   /// Of an arena buffer: the launches it is live for, both inclusive.
   unsigned first = 0, last = 0;

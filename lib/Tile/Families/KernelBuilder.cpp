@@ -186,6 +186,12 @@ Value KernelBuilder::both(Value x, Value y) {
 Value KernelBuilder::either(Value x, Value y) {
   return arith::OrIOp::create(b, x, y);
 }
+Value KernelBuilder::bitXor(Value x, Value y) {
+  return arith::XOrIOp::create(b, x, y);
+}
+Value KernelBuilder::shiftRight(Value x, Value bits) {
+  return arith::ShRUIOp::create(b, x, bits);
+}
 Value KernelBuilder::select(Value mask, Value x, Value y) {
   return arith::SelectOp::create(b, mask, x, y);
 }

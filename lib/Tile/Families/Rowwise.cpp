@@ -60,10 +60,13 @@ Value RowwiseEmitter::segmentColumn(Value segments, int64_t column) {
   return k.slice(views.rows, 1, column, 1);
 }
 
-Value RowwiseEmitter::positions(Value segments) {
+Value RowwiseEmitter::rowNumbers() {
   int64_t shape[] = {block.rows, 1};
-  Value row = k.add(k.splat(k.toI32(firstRow), shape), k.iota(0, shape));
-  return k.add(k.sub(row, segmentColumn(segments, 0)),
+  return k.add(k.splat(k.toI32(firstRow), shape), k.iota(0, shape));
+}
+
+Value RowwiseEmitter::positions(Value segments) {
+  return k.add(k.sub(rowNumbers(), segmentColumn(segments, 0)),
                segmentColumn(segments, 3));
 }
 

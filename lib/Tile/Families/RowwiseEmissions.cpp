@@ -233,6 +233,60 @@ Value logNScale(Emitter &e, Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+constexpr uint32_t kGolden = 0x9E3779B9;
+
+/// An i32 of these bits everywhere.
+Value word(Emitter &e, uint32_t bits, Value like) {
+  return e.k.splat(e.k.i32(static_cast<int32_t>(bits)), shapeOf(like));
+}
+
+/// As `hybrid.dropout` defines it.
+Value mix(Emitter &e, Value x) {
+  auto fold = [&](Value value, uint32_t bits) {
+    return e.k.bitXor(value, e.k.shiftRight(value, word(e, bits, value)));
+  };
+  x = e.k.mul(fold(x, 16), word(e, 0x7FEB352D, x));
+  x = e.k.mul(fold(x, 15), word(e, 0x846CA68B, x));
+  return fold(x, 16);
+}
+
+/// Index in its row of each element, [1, ...] of i32.
+Value elementNumbers(Emitter &e, RowwiseEmitter::Shape tile) {
+  SmallVector<int64_t> shape(tile);
+  shape[0] = 1;
+  Value numbers = e.k.iota(0, shape); // 0, of which there is one
+  int64_t stride = 1;
+  for (unsigned dim = shape.size(); dim-- > 1; stride *= shape[dim]) {
+    Value along = e.k.iota(dim, shape);
+    numbers = e.k.add(numbers, e.k.mul(along, word(e, stride, along)));
+  }
+  return numbers;
+}
+
+Value dropout(Emitter &e, Operation *op) {
+  auto dropoutOp = cast<DropoutOp>(op);
+  Value x = e.tileOf(dropoutOp.getX()), row = e.rowNumbers();
+  Value key = e.stretch(e.tileOf(dropoutOp.getKey()), shapeOf(row));
+  row = mix(e, e.k.bitXor(key, e.k.mul(row, word(e, kGolden, row))));
+  SmallVector<int64_t> column(shapeOf(x).size(), 1);
+  column[0] = shapeOf(x)[0];
+  Value element = elementNumbers(e, shapeOf(x));
+  element = e.k.mul(element, word(e, kGolden, element));
+  Value hash =
+      mix(e, e.k.bitXor(e.k.broadcast(e.k.reshape(row, column), shapeOf(x)),
+                        e.k.broadcast(element, shapeOf(x))));
+  double bound =
+      std::ceil(std::ldexp(dropoutOp.getRate().convertToDouble(), 32));
+  auto threshold = static_cast<uint32_t>(bound) ^ 0x80000000u;
+  Value kept = e.k.ge(hash, word(e, threshold, hash));
+  return e.k.mul(x, e.k.select(kept, number(e, dropoutOp.getScale(), x),
+                               number(e, 0.0, x)));
+}
+
+//===----------------------------------------------------------------------===//
 // Sums and shapes
 //===----------------------------------------------------------------------===//
 
@@ -284,6 +338,7 @@ const llvm::StringMap<RowwiseEmission> &emissions() {
       {NormalizeGradOp::getOperationName(), normalizeGrad},
       {RotaryOp::getOperationName(), rotary},
       {LogNScaleOp::getOperationName(), logNScale},
+      {DropoutOp::getOperationName(), dropout},
       {ReduceDimOp::getOperationName(), reduceDim},
       {hybrid::ReshapeOp::getOperationName(), reshape},
       {hybrid::SliceOp::getOperationName(), slice},

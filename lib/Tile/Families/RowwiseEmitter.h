@@ -50,6 +50,8 @@ public:
   /// `tile` stretched to `shape`: its dims are matched with the last ones.
   mlir::Value stretch(mlir::Value tile, Shape shape);
 
+  /// Index of each row in the leading dim, [rows, 1] of i32.
+  mlir::Value rowNumbers();
   /// Position in its segment of each row, [rows, 1] of i32.
   mlir::Value positions(mlir::Value segments);
   /// Positions of each row's segment up to the end of this call, [rows, 1] of

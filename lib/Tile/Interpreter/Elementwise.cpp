@@ -40,6 +40,8 @@ static double floorDiv(double a, double b) {
   return static_cast<double>(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
 }
 static double identity(double x) { return x; }
+/// An i32 as it is stored.
+static uint32_t bitsOf(double x) { return static_cast<uint32_t>(whole(x)); }
 
 static const llvm::StringMap<Unary> &unaryTable() {
   static const llvm::StringMap<Unary> table = {
@@ -239,6 +241,15 @@ LogicalResult Machine::runElementwise(Operation &op) {
   if (isa<arith::ExtSIOp, arith::SIToFPOp, arith::IndexCastOp>(op) &&
       getElementTypeOrSelf(op.getOperand(0).getType()).isInteger(1)) {
     apply([&](size_t i) { return -in[0][i]; });
+    return success();
+  }
+  // The low bits of a product of i32 are beyond what a double holds.
+  if (isa<arith::MulIOp, arith::ShRUIOp>(op) && element.isInteger(32)) {
+    bool isShift = isa<arith::ShRUIOp>(op);
+    apply([&](size_t i) {
+      uint32_t a = bitsOf(in[0][i]), b = bitsOf(in[1][i]);
+      return double(isShift ? (b < 32 ? a >> b : 0) : a * b);
+    });
     return success();
   }
   StringRef name = op.getName().getStringRef();

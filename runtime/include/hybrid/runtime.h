@@ -487,6 +487,10 @@ typedef struct hyb_trainer_options {
   float epsilon;      /* 1e-8 */
   float weight_decay; /* 0.1; decoupled; spares gates, norms and biases */
   float clip_norm;    /* 1; 0: no clipping */
+  /* 0; of what training leaves out at random (`dropout` of the spec), which
+   * follows from the seed, the step and the micro-batch in it. Trainers that
+   * share the work of a step need unlike ones. */
+  uint64_t seed;
 } hyb_trainer_options;
 
 HYB_API void hyb_trainer_options_init(hyb_trainer_options *options,

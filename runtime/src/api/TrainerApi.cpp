@@ -12,7 +12,7 @@
 using namespace hyb::rt;
 
 static hyb_trainer_options trainerDefaults() {
-  return {sizeof(hyb_trainer_options), 0.9f, 0.95f, 1e-8f, 0.1f, 1.0f};
+  return {sizeof(hyb_trainer_options), 0.9f, 0.95f, 1e-8f, 0.1f, 1.0f, 0};
 }
 
 void hyb_trainer_options_init(hyb_trainer_options *options, size_t size) {

@@ -63,10 +63,15 @@ Status Context::makeRoom(StagedMemory &memory, int64_t bytes) {
   return Status();
 }
 
-Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels) {
-  int64_t elements[InputCount] = {tokens, withLabels ? tokens : 0,
-                                  withLabels ? tokens : 0, 4 * segments,
-                                  tokens};
+Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels,
+                            int64_t randomKeys) {
+  int64_t elements[InputCount] = {tokens,
+                                  withLabels ? tokens : 0,
+                                  withLabels ? tokens : 0,
+                                  4 * segments,
+                                  tokens,
+                                  randomKeys * kRandomKeyStride /
+                                      kElementBytes};
   places = InputPlaces();
   for (size_t i = 0; i < InputCount; ++i) {
     places.offset[i] = places.bytes;
@@ -89,6 +94,7 @@ void Context::bindBuffers(Bindings &bindings) const {
     bindings.segmentTable = inputs.deviceAt(places.offset[SegmentTable]);
     bindings.tokenSegment = inputs.deviceAt(places.offset[TokenSegment]);
   }
+  bindings.randomKeys = inputs.deviceAt(places.offset[RandomKeys]);
   bindings.loss = losses.device.data();
   bindings.logits = logits.device.data();
   bindings.scalars = scalars.device.data();
@@ -386,7 +392,8 @@ Status Context::clearGathered(int64_t elements) {
 }
 
 Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
-                                  void *gradients, const float **result) {
+                                  void *gradients, CallSeed seed,
+                                  const float **result) {
   HYB_TRY(checkBatch(batch, owner->meta().vocabulary));
   HYB_TRY(checkLabels(batch, owner->meta().vocabulary));
   HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
@@ -400,7 +407,8 @@ Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
     shape.symbols[Symbols::Longest] =
         std::max(shape.symbols[Symbols::Longest], batch.segments[i].length);
   }
-  HYB_TRY(placeInputs(tokens, batch.segment_count, /*withLabels=*/true));
+  HYB_TRY(placeInputs(tokens, batch.segment_count, /*withLabels=*/true,
+                      static_cast<int64_t>(entry->randomKeys.size())));
   HYB_TRY(makeRoom(losses, tokens * kElementBytes));
   fillSegmentTables(segments,
                     inputs.hostAt<int32_t>(places.offset[SegmentTable]),
@@ -413,6 +421,11 @@ Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
     std::copy_n(batch.weights, tokens, weights);
   else
     std::fill_n(weights, tokens, 1.0f);
+  auto *key = inputs.hostAt<uint32_t>(places.offset[RandomKeys]);
+  for (uint32_t index : entry->randomKeys) {
+    *key = seed.keyOf(entry->buffers[index].path);
+    key += kRandomKeyStride / kElementBytes;
+  }
   if (tokens > 0) {
     Bindings bindings;
     bindings.gradients = gradients;
@@ -426,12 +439,12 @@ Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
 }
 
 Status Context::loss(const hyb_batch &batch, const float **result) {
-  return runWholeSequences(batch, "loss", nullptr, result);
+  return runWholeSequences(batch, "loss", nullptr, CallSeed(), result);
 }
 
-Status Context::backward(const hyb_batch &batch, void *gradients,
+Status Context::backward(const hyb_batch &batch, void *gradients, CallSeed seed,
                          const float **result) {
-  return runWholeSequences(batch, "backward", gradients, result);
+  return runWholeSequences(batch, "backward", gradients, seed, result);
 }
 
 Result<const Context::SequenceTables *>

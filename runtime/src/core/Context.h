@@ -13,6 +13,7 @@
 #include "core/Batch.h"
 #include "core/Memory.h"
 #include "core/Model.h"
+#include "core/Random.h"
 #include "core/Trace.h"
 
 #include <map>
@@ -43,8 +44,8 @@ public:
   /// Loss per token, valid until the next call.
   Status loss(const hyb_batch &batch, const float **losses);
   /// Loss per token; gradients are added to `gradients`, a flat buffer of the
-  /// device.
-  Status backward(const hyb_batch &batch, void *gradients,
+  /// device. What training leaves out at random follows from `seed`.
+  Status backward(const hyb_batch &batch, void *gradients, CallSeed seed,
                   const float **losses);
   /// The optimiser step over flat buffers of the device; `scalars` is f32 [16]
   /// of the host.
@@ -82,7 +83,15 @@ public:
 private:
   /// What a call gives to kernels. All of it is one block, so that it travels
   /// in one copy, with places that depend on the shape of the call alone.
-  enum Input { Ids, Labels, Weights, SegmentTable, TokenSegment, InputCount };
+  enum Input {
+    Ids,
+    Labels,
+    Weights,
+    SegmentTable,
+    TokenSegment,
+    RandomKeys,
+    InputCount
+  };
   struct InputPlaces {
     int64_t offset[InputCount] = {};
     int64_t bytes = 0;
@@ -91,7 +100,8 @@ private:
   Context() = default;
   Status makeRoom(StagedMemory &memory, int64_t bytes);
   /// Places for the inputs of a call; labels and weights only `withLabels`.
-  Status placeInputs(int64_t tokens, int64_t segments, bool withLabels);
+  Status placeInputs(int64_t tokens, int64_t segments, bool withLabels,
+                     int64_t randomKeys = 0);
   Status clearGathered(int64_t elements);
   /// Where the rows of a round go: to memory of the host, or of the device.
   struct LogitsTarget {
@@ -105,7 +115,8 @@ private:
   Status runRound(State &state, const std::vector<SegmentRows> &segments,
                   int64_t tokens, const PlanEntry &entry, bool download);
   Status runWholeSequences(const hyb_batch &batch, const char *entryName,
-                           void *gradients, const float **losses);
+                           void *gradients, CallSeed seed,
+                           const float **losses);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
   Status refreshCopies(const PlanEntry &entry);
   Result<PlanInstance *> instanceFor(const PlanEntry &entry,

@@ -255,14 +255,16 @@ Result<HostView> Model::parametersOnHost() const {
   return HostView::holding(std::move(all));
 }
 
-Status Model::saveWeights(const std::string &path) const {
+Status Model::saveWeights(const std::string &path,
+                          std::map<std::string, std::string> metadata) const {
   HYB_ASSIGN(HostView host, parametersOnHost());
   std::vector<TensorToWrite> tensors;
   for (const ParameterInfo &info : tables.parameters.parameters)
     tensors.push_back({info.path, DType::F32, unsignedShape(info),
                        host.floats() + info.offset});
-  return writeSafetensors(path, tensors,
-                          {{"format", "hybridc"}, {"model", meta().name}});
+  metadata["format"] = "hybridc";
+  metadata["model"] = meta().name;
+  return writeSafetensors(path, tensors, metadata);
 }
 
 Status Model::initialise(uint64_t seed) {

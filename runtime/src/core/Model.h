@@ -16,6 +16,7 @@
 #include "io/Safetensors.h"
 
 #include <atomic>
+#include <map>
 #include <mutex>
 
 namespace hyb::rt {
@@ -113,7 +114,8 @@ public:
   Status writeParameter(const ParameterInfo &info, const float *source);
   /// From a weight file, or the folder of a training run.
   Status loadWeights(const std::string &path);
-  Status saveWeights(const std::string &path) const;
+  Status saveWeights(const std::string &path,
+                     std::map<std::string, std::string> metadata = {}) const;
   Status checkFinite() const;
 
 private:

@@ -44,9 +44,10 @@ enum class BufferKind : uint8_t {
   Input,
   Output,
   Constant,
-  ParamCopy
+  ParamCopy,
+  RandomKey
 };
-inline constexpr size_t kBufferKinds = 18;
+inline constexpr size_t kBufferKinds = 19;
 
 const char *bufferKindName(BufferKind kind);
 
@@ -92,8 +93,8 @@ struct PlanBuffer {
   BufferKind kind = BufferKind::Arena;
   ElementType type = ElementType::F32;
   std::vector<Expression> sizes;
-  /// Of a parameter or a state, or the name of an input or output; empty for a
-  /// whole flat buffer and others.
+  /// Of a parameter or a state, of what a random key is for, or the name of an
+  /// input or output; empty for a whole flat buffer and others.
   std::string path;
   /// Of an arena buffer: live from launch `first` to launch `last`.
   uint32_t first = 0, last = 0;
@@ -142,6 +143,8 @@ struct PlanEntry {
   std::vector<PlanPieces> pieces;
   /// The buffers that the caller names: inputs, then outputs.
   std::vector<uint32_t> arguments;
+  /// The buffers that get a random word for every call.
+  std::vector<uint32_t> randomKeys;
 };
 
 struct Plan {

@@ -126,6 +126,11 @@ Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
                                          : symbols[Symbols::Tokens]);
   case BufferKind::Scalars:
     return int64_t(16);
+  case BufferKind::RandomKey:
+    while (&source->buffers[source->randomKeys[place.index]] != &buffer)
+      ++place.index;
+    place.offset = static_cast<int64_t>(place.index) * kRandomKeyStride;
+    return int64_t(1);
   case BufferKind::Constant:
     place.offset = buffer.constantOffset;
     return static_cast<int64_t>(buffer.data.size());
@@ -385,6 +390,8 @@ void *PlanInstance::baseOf(const BufferPlace &place,
     return bindings.logits;
   case BufferKind::Scalars:
     return bindings.scalars;
+  case BufferKind::RandomKey:
+    return bindings.randomKeys;
   case BufferKind::Input:
   case BufferKind::Output:
     return place.index < bindings.arguments.size()

@@ -32,6 +32,9 @@ struct CallShape {
   }
 };
 
+/// Kernels count on buffers that start at multiples of 64 bytes.
+inline constexpr int64_t kRandomKeyStride = 64;
+
 /// Where the buffers of a call are. What an entry does not use may be null.
 struct Bindings {
   void *arena = nullptr, *constants = nullptr;
@@ -40,6 +43,8 @@ struct Bindings {
   void *moment1 = nullptr, *moment2 = nullptr;
   void *ids = nullptr, *labels = nullptr, *weights = nullptr;
   void *segmentTable = nullptr, *tokenSegment = nullptr;
+  /// One word each `kRandomKeyStride` bytes, by index in the entry's list.
+  void *randomKeys = nullptr;
   void *loss = nullptr, *logits = nullptr, *scalars = nullptr;
   /// By index in the state table.
   std::vector<void *> states;
@@ -50,8 +55,8 @@ struct Bindings {
     auto all = [](const Bindings &b) {
       return std::tie(b.arena, b.constants, b.parameters, b.parameterCopies,
                       b.gradients, b.moment1, b.moment2, b.ids, b.labels,
-                      b.weights, b.segmentTable, b.tokenSegment, b.loss,
-                      b.logits, b.scalars, b.states, b.arguments);
+                      b.weights, b.segmentTable, b.tokenSegment, b.randomKeys,
+                      b.loss, b.logits, b.scalars, b.states, b.arguments);
     };
     return all(*this) == all(other);
   }

@@ -42,16 +42,15 @@ public:
 
   /// Two numbers in [0, 1) of 53 bits, at a place.
   std::array<double, 2> uniforms(uint64_t place) const {
-    auto words = philox(
-        {static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32),
-         static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)},
-        {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    std::array<uint32_t, 4> words = this->words(place);
     auto fraction = [](uint32_t high, uint32_t low) {
       uint64_t bits = (uint64_t(high) << 32 | low) >> 11;
       return static_cast<double>(bits) * 0x1p-53;
     };
     return {fraction(words[0], words[1]), fraction(words[2], words[3])};
   }
+  /// 32 bits, at a place.
+  uint32_t word(uint64_t place) const { return words(place)[0]; }
   double uniform(uint64_t place) const { return uniforms(place)[0]; }
   /// A number in [0, count).
   uint64_t below(uint64_t count, uint64_t place) const {
@@ -59,6 +58,12 @@ public:
   }
 
 private:
+  std::array<uint32_t, 4> words(uint64_t place) const {
+    return philox(
+        {static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32),
+         static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)},
+        {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  }
   /// FNV-1a.
   static uint64_t hash(std::string_view name) {
     uint64_t value = 0xcbf29ce484222325;
@@ -68,6 +73,17 @@ private:
   }
 
   uint64_t seed, stream;
+};
+
+/// What the random keys of one call of a plan follow from.
+struct CallSeed {
+  uint64_t seed = 0; // of the run
+  uint64_t call = 0; // no two calls of a run have the same
+
+  /// The key for the part of the model with this path.
+  uint32_t keyOf(std::string_view path) const {
+    return RandomStream(seed, path).word(call);
+  }
 };
 
 } // namespace hyb::rt

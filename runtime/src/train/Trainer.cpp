@@ -30,6 +30,9 @@ enum Scalar {
   ScalarCount = 16
 };
 
+/// Of the number of a call: the low bits count the batches of a step.
+constexpr int kPartBits = 24;
+
 constexpr const char *kMoment1 = "moment1:";
 constexpr const char *kMoment2 = "moment2:";
 
@@ -68,8 +71,13 @@ Trainer::create(Context &context, const hyb_trainer_options &options) {
 Status Trainer::accumulate(const hyb_batch &batch, double *loss,
                            double *weight) {
   const float *losses;
-  HYB_TRY(context.backward(batch, gradients.data(), &losses));
+  // Also in a run that continues from a checkpoint: the step is in it, and
+  // nothing is accumulated then.
+  CallSeed seed = {options.seed,
+                   static_cast<uint64_t>(steps) << kPartBits | parts};
+  HYB_TRY(context.backward(batch, gradients.data(), seed, &losses));
   accumulated = true;
+  ++parts;
   double lossSum = 0, weightSum = 0;
   for (int64_t i = 0; i < batch.tokens; ++i) {
     lossSum += losses[i];
@@ -86,6 +94,7 @@ Status Trainer::accumulate(const hyb_batch &batch, double *loss,
 
 Status Trainer::clearGradients() {
   accumulatedWeight = 0;
+  parts = 0;
   HYB_TRY(context.queue().fill(gradients.data(), gradients.bytes(), 0));
   HYB_TRY(context.queue().finish());
   accumulated = false;

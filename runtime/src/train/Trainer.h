@@ -54,6 +54,8 @@ private:
   /// Between accumulate and update, also of batches without labels.
   bool accumulated = false;
   int64_t steps = 0;
+  /// Batches accumulated for the next step.
+  uint64_t parts = 0;
 };
 
 } // namespace hyb::rt

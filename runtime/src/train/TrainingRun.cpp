@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cinttypes>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
@@ -21,6 +22,8 @@
 namespace hyb::rt {
 
 namespace {
+
+constexpr const char *kBestValidation = "validation bits per byte";
 
 /// Shortest text that gives the same number back.
 std::string exactText(double value) {
@@ -148,6 +151,7 @@ TrainingRun::open(Context &context, const Dataset &data,
   if (error)
     return failure(HYB_IO, "cannot create folder %s: %s",
                    options.folder.c_str(), error.message().c_str());
+  options.optimiser.seed = options.seed;
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(context, data, std::move(options)));
   Status status = run->begin();
@@ -166,10 +170,38 @@ Status TrainingRun::begin() {
   if (std::filesystem::exists(checkpoint, ignored)) {
     HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(checkpoint));
     HYB_TRY(resume(file.view).within(checkpoint));
+    HYB_TRY(findBest());
   } else {
     HYB_TRY(start());
   }
   return openLog();
+}
+
+Status TrainingRun::findBest() {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path(kBestFile), ignored))
+    return Status();
+  HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path(kBestFile)));
+  HYB_ASSIGN(int64_t step, countIn(file.view, "step"));
+  auto found = file.view.metadata().find(kBestValidation);
+  // Of a longer run that was here before, or not ours: it is replaced.
+  if (step > stepsDone || found == file.view.metadata().end())
+    return Status();
+  stepOfBest = step;
+  best = std::strtod(found->second.c_str(), nullptr);
+  return Status();
+}
+
+Status TrainingRun::keepBest(const Evaluation &result) {
+  if (!(result.bitsPerByte() < best))
+    return Status();
+  HYB_TRY(context.model().saveWeights(
+      path(kBestFile), {{"spec", context.model().meta().spec},
+                        {"step", std::to_string(stepsDone)},
+                        {kBestValidation, exactText(result.bitsPerByte())}}));
+  best = result.bitsPerByte();
+  stepOfBest = stepsDone;
+  return Status();
 }
 
 /// Two runs in one folder would mix their logs and checkpoints. The lock ends

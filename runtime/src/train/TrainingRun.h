@@ -22,6 +22,7 @@
 #include "train/Trainer.h"
 
 #include <cstdio>
+#include <limits>
 
 namespace hyb::rt {
 
@@ -51,6 +52,7 @@ struct StepReport {
 /// Files of a run's folder.
 inline constexpr const char *kCheckpointNote = "checkpoint.json";
 inline constexpr const char *kLogFile = "log.jsonl";
+inline constexpr const char *kBestFile = "best.safetensors";
 
 class TrainingRun {
 public:
@@ -74,6 +76,12 @@ public:
   /// The same for a validation, `quick` when it was of a part of the data; a
   /// result that the log ends with is not repeated.
   Status logValidation(const Evaluation &result, bool quick);
+  /// Writes the weights when `result`, of the same data as those before it, is
+  /// the best so far.
+  Status keepBest(const Evaluation &result);
+  /// The step after which it was, and what it was; infinite before the first.
+  int64_t bestStep() const { return stepOfBest; }
+  double bestBitsPerByte() const { return best; }
   /// Writes the checkpoint: one file that holds everything, then a note for
   /// people. Whatever happens, the folder has the old checkpoint or the new.
   Status save();
@@ -93,6 +101,8 @@ private:
   Status lockFolder();
   Status start();
   Status resume(const SafetensorsView &checkpoint);
+  /// What an earlier process of this run has kept.
+  Status findBest();
   /// Drops what the log says of steps after the checkpoint.
   Status openLog();
   Status writeLog(const std::string &line);
@@ -103,6 +113,8 @@ private:
   SampleOrder order;
   std::unique_ptr<Trainer> trainer;
   int64_t stepsDone = 0, stepsAtStart = 0, tokensSeen = 0;
+  int64_t stepOfBest = 0;
+  double best = std::numeric_limits<double>::infinity();
   std::FILE *log = nullptr;
   std::string lastLogged; // line
   int folder = -1;        // holds the lock

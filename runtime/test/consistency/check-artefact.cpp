@@ -292,7 +292,7 @@ Rows Checker::gradientOf(const Machine &machine, const Ids &ids,
   DeviceMemory memory = need(device.allocate(bytes));
   const float *losses;
   need(machine.context->backward(batchOf(ids, labels, segments), memory.data(),
-                                 &losses));
+                                 CallSeed(), &losses));
   Rows gradient(static_cast<size_t>(bytes / kElementBytes));
   need(device.read(gradient.data(), memory.data(), bytes));
   return gradient;

@@ -214,7 +214,8 @@ TEST(Model, ViewsOutsideTheirBufferAreErrors) {
   bool backward = false;
   if (status.ok()) {
     backward = true;
-    status = (*context)->backward(batch, (*model)->parameters(), &loss);
+    status =
+        (*context)->backward(batch, (*model)->parameters(), CallSeed(), &loss);
   }
   EXPECT_EQ(status.code(), HYB_INVALID_FILE) << backward;
   EXPECT_NE(status.message().find("72 elements, the param has 64"),

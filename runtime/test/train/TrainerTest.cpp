@@ -13,6 +13,7 @@
 #include "train/Initialise.h"
 
 #include <cmath>
+#include <set>
 
 using namespace hyb::rt;
 using namespace hyb::test;
@@ -214,6 +215,18 @@ TEST(Trainer, RefusesBadOptions) {
   Training training;
   EXPECT_EQ(training.trainer->update(NAN, nullptr).code(),
             HYB_INVALID_ARGUMENT);
+}
+
+TEST(CallSeed, KeysFollowFromRunCallAndPlace) {
+  CallSeed seed = {1, 2};
+  EXPECT_EQ(seed.keyOf("layers.0.mlp.dropout"),
+            (CallSeed{1, 2}.keyOf("layers.0.mlp.dropout")));
+  std::set<uint32_t> keys;
+  for (uint64_t run : {0, 1})
+    for (uint64_t call : {0, 1, 1 << 24})
+      for (const char *path : {"embed.dropout", "layers.0.mlp.dropout"})
+        keys.insert(CallSeed{run, call}.keyOf(path));
+  EXPECT_EQ(keys.size(), 12u);
 }
 
 TEST(Initialise, DependsOnSeedPathAndElement) {

@@ -45,6 +45,13 @@ func.func @elementwise(%x: !heads, %w: tensor<64xf32>, %per_head: tensor<?x4x1xf
   return %15 : !heads
 }
 
+// CHECK-LABEL: @dropout
+func.func @dropout(%x: !heads, %key: tensor<1xi32>) -> !heads {
+  // CHECK: hybrid.dropout %{{.*}}, %{{.*}} rate 1.000000e-01 : tensor<?x4x64xf32>
+  %1 = hybrid.dropout %x, %key rate 1.000000e-01 : !heads
+  return %1 : !heads
+}
+
 // CHECK-LABEL: @norms_and_positions
 func.func @norms_and_positions(%x: !heads, %dy: !heads, %segments: !hybrid.segments) -> !heads {
   // CHECK: hybrid.normalize rms %{{.*}} epsilon 9.9999999999999995E-7 : tensor<?x4x64xf32>

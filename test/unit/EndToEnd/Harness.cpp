@@ -195,7 +195,8 @@ CompiledModel::backward(const Batch &batch, std::vector<float> &losses) {
   const hyb::rt::ParameterTable &table = model->parameterTable();
   std::vector<float> gradients(table.elements, 0.0f);
   const float *values = nullptr;
-  expectOk(context->backward(batch.view(), gradients.data(), &values));
+  expectOk(context->backward(batch.view(), gradients.data(), seedOfBackward,
+                             &values));
   if (values)
     losses.assign(values, values + batch.ids.size());
   std::map<std::string, std::vector<float>> result;
@@ -267,6 +268,9 @@ oracle::Tensor CompiledModel::argument(func::FuncOp function, unsigned index,
     tensor.data.assign(batch.labels.begin(), batch.labels.end());
   else if (role == "weights")
     tensor.data.assign(batch.weights.begin(), batch.weights.end());
+  else if (role == "random_key")
+    tensor.data = {static_cast<double>(
+        static_cast<int32_t>(seedOfBackward.keyOf(path.getValue())))};
   else if (role == "param")
     if (const hyb::rt::ParameterInfo *info =
             model->parameterTable().find(path.str()))
@@ -293,10 +297,12 @@ std::vector<double> CompiledModel::oracleLoss(const Batch &batch) {
 }
 
 std::map<std::string, std::vector<double>>
-CompiledModel::oracleBackward(const Batch &batch) {
+CompiledModel::oracleBackward(const Batch &batch, std::vector<double> *losses) {
   func::FuncOp function = entry("backward");
   std::vector<oracle::Tensor> results =
       evaluate("backward", batch, batch.call());
+  if (losses)
+    *losses = results.at(0).data;
   std::map<std::string, std::vector<double>> gradients;
   for (auto [index, result] : llvm::enumerate(results))
     if (auto path =

@@ -64,7 +64,9 @@ public:
 
   // What the oracle says.
   std::vector<double> oracleLoss(const Batch &batch);
-  std::map<std::string, std::vector<double>> oracleBackward(const Batch &batch);
+  /// `losses`, if given, gets the loss.
+  std::map<std::string, std::vector<double>>
+  oracleBackward(const Batch &batch, std::vector<double> *losses = nullptr);
   std::vector<double> oracleLogits(const std::vector<int32_t> &ids);
 
   std::string artefact, report;
@@ -85,6 +87,8 @@ private:
   mlir::MLIRContext mlirContext;
   mlir::OwningOpRef<mlir::ModuleOp> graph;
   std::unique_ptr<hyb::rt::Runtime> runtime;
+  /// Of what is left out, by the runtime and by the oracle.
+  hyb::rt::CallSeed seedOfBackward = {7, 3};
 };
 
 /// The largest |a - b| relative to the largest |b|.

@@ -60,8 +60,11 @@ public:
     return module->lookupSymbol<func::FuncOp>(name);
   }
   size_t numParameters() {
-    return entry("backward").getNumArguments() -
-           entry("loss").getNumArguments();
+    func::FuncOp backward = entry("backward");
+    return llvm::count_if(backward.getArguments(), [&](BlockArgument argument) {
+      return backward.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                   "hybrid.role") == "param";
+    });
   }
 
   std::vector<Tensor> evaluate(StringRef name,
@@ -135,10 +138,54 @@ TEST(ModelGradient, RandomStacks) {
     checkGradients(makeRandomStack(seed));
 }
 
+static RandomStack withDropout(RandomStack stack) {
+  stack.spec.insert(stack.spec.find(" {"), " dropout(0.3)");
+  return stack;
+}
+
+/// With the keys of a call its loss is a function of the parameters like any
+/// other; `loss` has nothing left out.
+TEST(ModelGradient, OfWhatDropoutKeeps) {
+  for (uint64_t seed : {0, 2, 6}) {
+    RandomStack stack = withDropout(makeRandomStack(seed));
+    SCOPED_TRACE("seed " + std::to_string(stack.seed) + "\n" + stack.spec);
+    Model model(stack);
+    size_t count = model.numParameters();
+    auto lossAt = [&](const std::vector<Tensor> &arguments) {
+      Tensor losses = model.evaluate("backward", arguments)[0];
+      return std::accumulate(losses.data.begin(), losses.data.end(), 0.0);
+    };
+    std::vector<Tensor> results = model.evaluate("backward", model.arguments);
+    std::vector<Tensor> up = model.arguments, down = model.arguments;
+    Random random(seed + 1);
+    const double step = 1e-7;
+    double along = 0;
+    for (size_t p = 0; p < count; ++p)
+      for (int64_t i = 0; i < up[p].size(); ++i) {
+        double direction = random.uniform(-1, 1);
+        up[p].data[i] += step * direction;
+        down[p].data[i] -= step * direction;
+        along += direction *
+                 (results[1 + p].data[i] - model.arguments[count + p].data[i]);
+      }
+    double difference = (lossAt(up) - lossAt(down)) / (2 * step);
+    EXPECT_NEAR(along, difference, 1e-6 * (1 + std::abs(difference)));
+
+    std::vector<Tensor> evaluated = model.arguments;
+    evaluated.erase(evaluated.begin() + count, evaluated.begin() + 2 * count);
+    evaluated.resize(model.entry("loss").getNumArguments());
+    EXPECT_NE(model.loss(evaluated), lossAt(model.arguments));
+    EXPECT_EQ(model.loss(evaluated),
+              Model(makeRandomStack(seed)).loss(evaluated));
+  }
+}
+
 /// Recomputing and fusing change no number.
 TEST(ModelGradient, RecomputeAndFuseAreExact) {
   for (uint64_t seed = 0; seed < 16; seed += 2) {
     RandomStack stack = makeRandomStack(seed);
+    if (seed % 4 == 0)
+      stack = withDropout(stack);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + stack.spec);
     Model plain(stack), again(stack, Recompute::layer),
         cheap(stack, Recompute::selective), fused(stack, Recompute::none, true),

@@ -111,6 +111,18 @@ AdjointCheck cast(Random &random) {
                {{from, uniform(random, shape, -2, 2)}}, shape, to);
 }
 
+AdjointCheck dropout(Random &random) {
+  Call call = randomCall(random);
+  Shape shape = random.chance(50) ? Shape{0, 5} : Shape{0, 2, 3};
+  shape[0] = call.tokens();
+  Tensor key({1}, {static_cast<double>(static_cast<int32_t>(
+                      static_cast<uint32_t>(random.next())))});
+  return check(
+      random, call, "dropout $0, $1 rate 0.4 : " + typeOf(shape),
+      {{typeOf(shape), uniform(random, shape)}, {"tensor<1xi32>", key}}, shape,
+      typeOf(shape));
+}
+
 AdjointCheck binary(Random &random, const std::string &op) {
   Call call = randomCall(random);
   int64_t tokens = call.tokens();
@@ -320,6 +332,7 @@ const std::map<std::string, Maker> &makers() {
       {"cast", cast},
       {"concat", concat},
       {"cross_entropy", crossEntropy},
+      {"dropout", dropout},
       {"embed", embed},
       {"exp", unary("exp")},
       {"log_n_scale",

@@ -143,6 +143,30 @@ TEST_F(InterpreterTest, KnowsEveryElementwiseOp) {
   }
 }
 
+// Beyond 2^53 a double has no low bits, and a shift sees the sign as a bit.
+TEST_F(InterpreterTest, WordsWrap) {
+  ProgramOp program = parse(R"mlir(
+    tile.program @words(%out: !tile.view<3xf32>)
+        grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel] {
+      %c0 = arith.constant 0 : index
+      %x = arith.constant dense<[-1640531535, 2146121005, 65536]> : tensor<3xi32>
+      %y = arith.constant dense<[2146121005, -1640531535, 65536]> : tensor<3xi32>
+      %c16 = arith.constant dense<16> : tensor<3xi32>
+      %product = arith.muli %x, %y : tensor<3xi32>
+      %high = arith.shrui %product, %c16 : tensor<3xi32>
+      %z = arith.sitofp %high : tensor<3xi32> to tensor<3xf32>
+      tile.store %z, %out[%c0] dims [0] : tensor<3xf32>, !tile.view<3xf32>
+      tile.return
+    })mlir");
+  ASSERT_TRUE(program);
+  HostBuffer out({3}, kNaN);
+  run(program, {&out}, {1, 1, 1, 0, 0, 0});
+  uint32_t product = 2654435761u * 2146121005u;
+  EXPECT_EQ(out.elements()[0], product >> 16);
+  EXPECT_EQ(out.elements()[1], product >> 16);
+  EXPECT_EQ(out.elements()[2], 0);
+}
+
 TEST_F(InterpreterTest, F32RoundsEveryStep) {
   ProgramOp program = parse(replaced(kAccumulate, "ORDER", "ordered"));
   HostBuffer x({2}, 1.0), y({1}, kNaN);

@@ -168,6 +168,17 @@ TEST_F(RowwiseTest, LogNScale) {
       1e-6, {70, 3}, {0, 1000});
 }
 
+TEST_F(RowwiseTest, Dropout) {
+  idLimit = int64_t(1) << 31;
+  for (std::string type : {"tensor<?xf32>", "tensor<?x40xf32>",
+                           "tensor<?x3x24xf32>", "tensor<?x300xf32>"})
+    for (std::string rate : {"0.0", "0.25", "0.9"})
+      check("func.func @f(%x: " + type + ", %key: tensor<1xi32>) -> " + type +
+                " {\n  %0 = hybrid.dropout %x, %key rate " + rate + " : " +
+                type + "\n  return %0 : " + type + "\n}",
+            1e-6);
+}
+
 TEST_F(RowwiseTest, SumsAndShapes) {
   check(R"mlir(func.func @f(%x: tensor<?x4x6xf32>) -> tensor<?x4x1xf32> {
     %0 = hybrid.reduce_dim %x : tensor<?x4x6xf32> -> tensor<?x4x1xf32>

@@ -96,6 +96,9 @@ public:
   mlir::Value eq(mlir::Value a, mlir::Value b);
   mlir::Value both(mlir::Value a, mlir::Value b);
   mlir::Value either(mlir::Value a, mlir::Value b);
+  /// Of i32: exclusive or; a shift that fills with zeros.
+  mlir::Value bitXor(mlir::Value a, mlir::Value b);
+  mlir::Value shiftRight(mlir::Value a, mlir::Value bits);
   mlir::Value select(mlir::Value mask, mlir::Value a, mlir::Value b);
   mlir::Value toI32(mlir::Value index);
   mlir::Value toIndex(mlir::Value i32);
