@@ -36,6 +36,11 @@ public:
   tile::ProgramOp relaxed(tile::ProgramOp program,
                           llvm::ArrayRef<bool> strided);
 
+  /// `program`, or one of the same content that was there before it.
+  tile::ProgramOp add(tile::ProgramOp program, llvm::StringRef family) {
+    return unique(program, family.str());
+  }
+
   size_t size() const { return byContent.size(); }
 
 private:

@@ -7,6 +7,7 @@
 
 #include "hybrid/Schedule/Passes.h"
 
+#include "MergeLaunches.h"
 #include "Overlap.h"
 #include "RowProducts.h"
 #include "Scheduler.h"
@@ -112,13 +113,25 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
       return signalPassFailure();
     if (failed(addParameterCopy(scheduler, getOperation())))
       return signalPassFailure();
-    if (traits->overlaps)
+    if (traits->overlaps) {
+      mergeSteps(scheduler);
       numOverlapping += markOverlap(getOperation());
+    }
     numDispatches += scheduler.numDispatches;
     numAlternatives += scheduler.numAlternatives;
     numAccumulated += scheduler.numAccumulated;
     numPieces += scheduler.numPieces;
     numPrograms += scheduler.programs.size();
+  }
+
+  /// A launch of a decoding step takes longer to begin than to work.
+  void mergeSteps(Scheduler &scheduler) {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function->hasAttr("hybrid.entry") &&
+          isDecoded(&function.getBody().front().front()))
+        numMerged += mergeLaunches(function, scheduler.programs);
+    if (numMerged > 0)
+      eraseUnlaunched(getOperation());
   }
 
   LogicalResult scheduleEntry(Scheduler &scheduler, func::FuncOp function) {

@@ -63,6 +63,8 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     Statistic<"numCopies", "copies", "Copies inserted where no view exists">,
     Statistic<"numAccumulated", "accumulated",
               "Products that add to a gradient in place">,
+    Statistic<"numMerged", "merged",
+              "Launches that are part of another launch">,
     Statistic<"numOverlapping", "overlapping",
               "Programs that may begin before the launch in front of them ends">,
     Statistic<"numPieces", "pieces", "Loss heads that run in pieces of rows">,
