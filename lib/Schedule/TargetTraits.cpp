@@ -146,12 +146,14 @@ static constexpr TargetTraits kCUDA = {
 /// Blocks of these chips have 99 KiB of shared memory in place of 163 or 227.
 /// ptxas also needs a few registers more for them: an attention of head dim 128
 /// with 32 keys has 8 bytes too few. The gradients of all chunks at once want
-/// the states of both ends of one beside its operands.
+/// the states of both ends of one beside its operands; those of one chunk after
+/// another 109 KiB for 32 tokens of head dim 128.
 static constexpr TargetTraits withLittleSharedMemory(llvm::StringLiteral name) {
   TargetTraits traits = kCUDA;
   traits.name = name;
   traits.keyElements = 2048;
   traits.backwardQueries = 32;
+  traits.chunkBackwardElements = 2048;
   traits.phasedChunk = 0;
   return traits;
 }
