@@ -112,10 +112,21 @@ def processor():
     return "unknown processor"
 
 
+def gpu():
+    """The first GPU's name and driver, for tables of a card."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return "a GPU that nvidia-smi does not name"
+    return found.replace(", ", ", driver ")
+
+
 def heading(args, *versions):
     """Where, when and with what a table was made."""
     ours = subprocess.run([args.bin / "hybrid-run", "--version"], capture_output=True, text=True).stdout.strip()
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     command = " ".join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]])
-    return (f"{processor()}, {len(os.sched_getaffinity(0))} cores for these programs, {args.threads} threads; "
+    where = f"{gpu()}; " if getattr(args, "device", "cpu").startswith("cuda") else ""
+    return (f"{where}{processor()}, {len(os.sched_getaffinity(0))} cores for these programs, {args.threads} threads; "
             f"{', '.join([ours, *versions])}; {date}; load {os.getloadavg()[0]:.1f} at the end; `{command}`")
