@@ -59,8 +59,8 @@ private:
     bool isWritten;
     /// Whether nothing writes it while the kernel is there.
     bool isConstant;
-    /// Whether 16-byte accesses are possible, by the strides of this launch, and
-    /// where that is needed; null where the type says so.
+    /// Whether 16-byte accesses are possible, by the strides of this launch,
+    /// and where that is needed; null where the type says so.
     mlir::Value isAlignedHere, isAligned;
   };
   struct Distributed {

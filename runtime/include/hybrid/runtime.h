@@ -225,15 +225,16 @@ HYB_API hyb_status hyb_model_write_parameter(hyb_model *model, int64_t index,
                                              int64_t elements,
                                              hyb_error *error);
 
-/* A model in bf16 or f16 holds its parameters in that type alone until the first
- * optimiser is made or something below gives out or changes their f32 memory;
- * then they are read from the file again, which stays open until that time and
- * must not be written in place. What is read or saved is always the f32 number
- * of the file.
+/* A model in bf16 or f16 holds its parameters in that type alone until the
+ * first optimiser is made or something below gives out or changes their f32
+ * memory; then they are read from the file again, which stays open until that
+ * time and must not be written in place. What is read or saved is always the
+ * f32 number of the file.
  *
  * Reads all parameters from a `.safetensors` file, or the checkpoint in the
- * folder of a training run: every parameter of the model must be there with its shape as F32, BF16 or F16, and nothing else. The
- * parameters are unchanged on failure. */
+ * folder of a training run: every parameter of the model must be there with its
+ * shape as F32, BF16 or F16, and nothing else. The parameters are unchanged on
+ * failure. */
 HYB_API hyb_status hyb_model_load_weights(hyb_model *model, const char *path,
                                           hyb_error *error);
 /* Writes all parameters; the file at `path` is either the old or the new. */
@@ -328,9 +329,9 @@ typedef void (*hyb_launch_callback)(void *user, const hyb_launch *launch);
 /* Calls `callback` after every launch of this context, when its outputs are in
  * memory and the next launch has not begun; NULL ends that. What a launch
  * points to is valid during the callback, which must change nothing. Launches
- * without work are left out; one that runs for some rows of the stream at a time
- * is shown each time, its views beginning at those rows. Results are the same
- * bits; calls are slower. */
+ * without work are left out; one that runs for some rows of the stream at a
+ * time is shown each time, its views beginning at those rows. Results are the
+ * same bits; calls are slower. */
 HYB_API hyb_status hyb_context_watch(hyb_context *context,
                                      hyb_launch_callback callback, void *user,
                                      hyb_error *error);
