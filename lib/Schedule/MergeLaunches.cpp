@@ -92,14 +92,14 @@ static bool needs(Operation *op, ArrayRef<Member> from) {
   return reads(op);
 }
 
-/// Whether something between the members and `op` overwrites what a member
-/// reads, so that the member cannot run later.
+/// Whether `op`, or something between the members and it, overwrites what a
+/// member reads, so that the member cannot run later or beside it.
 static bool isOverwritten(Operation *op, ArrayRef<Member> members) {
   llvm::SmallPtrSet<Value, 16> read;
   for (const Member &member : members)
     for (Value input : member.dispatch->getOperands())
       read.insert(input);
-  for (Operation *at = members.front().dispatch; at != op;
+  for (Operation *at = members.front().dispatch; at != op->getNextNode();
        at = at->getNextNode()) {
     bool isMember = llvm::any_of(
         members, [&](const Member &member) { return member.dispatch == at; });

@@ -184,12 +184,16 @@ Status TrainCommand::loop() {
     HYB_ASSIGN(StepReport step, training->takeStep());
     HYB_TRY(report(step));
     bool last = training->step() == training->totalSteps();
+    Status validated;
     if (textValidation && (last || step.step % tenth == 0))
-      HYB_TRY(quickValidation(last));
-    if (last || interrupted || secondsNow() - saved >= arguments.saveSeconds) {
+      validated = quickValidation(last);
+    // A validation that fails costs no steps.
+    if (last || interrupted || !validated.ok() ||
+        secondsNow() - saved >= arguments.saveSeconds) {
       HYB_TRY(training->save());
       saved = secondsNow();
     }
+    HYB_TRY(validated);
     if (interrupted && !last) {
       progress.finish();
       return failure(HYB_CANCELLED,

@@ -84,7 +84,7 @@ Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels,
 
 void Context::bindBuffers(Bindings &bindings) const {
   bindings.arena = arena.data();
-  bindings.parameters = owner->boundParameters();
+  bindings.parameters = owner->boundParameters(sawMasters);
   bindings.parameterCopies = owner->parameterCopies();
   bindings.constants = owner->constants();
   bindings.ids = inputs.deviceAt(places.offset[Ids]);
@@ -102,12 +102,6 @@ void Context::bindBuffers(Bindings &bindings) const {
 
 Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
                                             const CallShape &shape) {
-  // Parameters are elsewhere from the first optimiser on.
-  if (owner->holdsMasters() != sawMasters) {
-    HYB_TRY(runner->finish());
-    instances.clear();
-    sawMasters = owner->holdsMasters();
-  }
   for (size_t i = instances.size(); i-- > 0;)
     if (&instances[i]->entry() == &entry && instances[i]->shape() == shape) {
       std::rotate(instances.begin() + static_cast<ptrdiff_t>(i),
@@ -116,7 +110,7 @@ Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
       return instances.back().get();
     }
   HYB_ASSIGN(PlanInstance made,
-             PlanInstance::create(owner->planTables(), entry, shape));
+             PlanInstance::create(owner->planTables(sawMasters), entry, shape));
   if (instances.size() == kMaxInstances) {
     HYB_TRY(runner->finish());
     instances.erase(instances.begin());
@@ -126,6 +120,14 @@ Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
 }
 
 Status Context::reserve(const std::string &entryName, const CallShape &shape) {
+  // Parameters are elsewhere from the first optimiser on, which another thread
+  // may make at any time: one look is for the whole call.
+  bool masters = owner->holdsMasters();
+  if (masters != sawMasters) {
+    HYB_TRY(runner->finish());
+    instances.clear();
+    sawMasters = masters;
+  }
   HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
   HYB_ASSIGN(PlanInstance * instance, instanceFor(*entry, shape));
   if (instance->arenaBytes() > arena.bytes()) {
@@ -162,6 +164,12 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
     return failure(HYB_UNSUPPORTED,
                    "entry '%s' takes %zu named tensors; call it with hyb_call",
                    entry.name.c_str(), entry.arguments.size());
+  if (static_cast<int64_t>(entry.randomKeys.size()) * kRandomKeyStride >
+      places.bytes - places.offset[RandomKeys])
+    return failure(HYB_INVALID_FILE,
+                   "entry '%s' takes random keys, which whole sequences alone "
+                   "are given; compile the spec again",
+                   entry.name.c_str());
   if (poison)
     HYB_TRY(runner->fill(arena.data(), arena.bytes(), kNotANumber));
   bindBuffers(bindings);

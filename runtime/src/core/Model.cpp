@@ -13,6 +13,7 @@
 #include "io/Safetensors.h"
 #include "train/Initialise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -208,9 +209,13 @@ Status Model::loadWeights(const std::string &given) {
 Status Model::loadCopies(const SafetensorsView &view) {
   HYB_TRY(checkParameters(view, tables.parameters, ""));
   bool isBrain = computeType() == ElementType::BF16;
+  // Before anything is written: without memory all stays as it is.
+  int64_t most = 0;
+  for (const ParameterInfo &info : tables.parameters.parameters)
+    most = std::max(most, info.elements);
+  HYB_ASSIGN(Memory values, Memory::allocate(most * kElementBytes));
   for (size_t n = 0; n < wideOffsets.size(); ++n) {
     const ParameterInfo &info = tables.parameters.parameters[n];
-    HYB_ASSIGN(Memory values, Memory::allocate(info.elements * kElementBytes));
     widen(view, *view.find(info.path), info.elements, values.floats());
     if (wideOffsets[n] >= 0)
       HYB_TRY(place->write(static_cast<float *>(wide.data()) + wideOffsets[n],
@@ -230,6 +235,9 @@ Status Model::loadCopies(const SafetensorsView &view) {
 }
 
 Status Model::needMasters() {
+  // A callback that watches the copies being made holds the lock already.
+  if (mastersHeld)
+    return Status();
   std::unique_lock<std::mutex> lock = lockCopies();
   if (mastersHeld)
     return Status();
@@ -245,6 +253,10 @@ Status Model::needMasters() {
 }
 
 Result<HostView> Model::parametersOnHost() const {
+  if (holdsMasters())
+    return HostView::of(*place, parameters(), flatBytes());
+  // Masters may be made meanwhile, which closes the file.
+  std::unique_lock<std::mutex> lock(copyMutex);
   if (holdsMasters())
     return HostView::of(*place, parameters(), flatBytes());
   HYB_ASSIGN(Memory all, Memory::allocate(flatBytes()));
@@ -283,10 +295,14 @@ Status Model::initialise(uint64_t seed) {
 
 Status Model::readParameter(const ParameterInfo &info, float *target) const {
   if (!holdsMasters()) {
-    std::fill_n(target, info.elements, 0.0f);
-    if (loaded)
-      widen(loaded->view, *loaded->view.find(info.path), info.elements, target);
-    return Status();
+    std::unique_lock<std::mutex> lock(copyMutex);
+    if (!holdsMasters()) {
+      std::fill_n(target, info.elements, 0.0f);
+      if (loaded)
+        widen(loaded->view, *loaded->view.find(info.path), info.elements,
+              target);
+      return Status();
+    }
   }
   return place->read(target, parameter(info), info.elements * kElementBytes);
 }

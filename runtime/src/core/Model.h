@@ -56,10 +56,12 @@ public:
   const std::string &codeName() const { return program->codeName(); }
   /// Of the tables that a saved state depends on.
   uint64_t fingerprint() const { return tableHash; }
-  ModelTables planTables() const {
+  ModelTables planTables() const { return planTables(holdsMasters()); }
+  /// For calls that take f32 parameters from `boundParameters(masters)`.
+  ModelTables planTables(bool masters) const {
     return {tables.plan,        tables.meta,
             tables.parameters,  tables.states,
-            program->kernels(), holdsMasters() ? nullptr : &wideOffsets};
+            program->kernels(), masters ? nullptr : &wideOffsets};
   }
   /// The entry point, or an error that says that the spec has none.
   Result<const PlanEntry *> entry(const std::string &name) const;
@@ -71,9 +73,10 @@ public:
   /// Makes them, from the weights that were loaded: for an optimiser, and for
   /// whoever changes parameters or looks at their memory.
   Status needMasters();
-  /// What entries read f32 parameters from.
-  void *boundParameters() const {
-    return holdsMasters() ? weights.data() : wide.data();
+  /// What entries read f32 parameters from, by what the model held when they
+  /// were planned: another thread may make masters meanwhile.
+  void *boundParameters(bool masters) const {
+    return masters ? weights.data() : wide.data();
   }
   /// Of all parameters and copies that are held now.
   int64_t parameterBytes() const {
@@ -134,7 +137,7 @@ private:
   /// What copies were loaded from, until masters are.
   std::unique_ptr<SafetensorsFile> loaded;
   std::atomic<bool> mastersHeld = true;
-  std::mutex copyMutex;
+  mutable std::mutex copyMutex;
   std::atomic<bool> stale = true, shared = false;
 };
 

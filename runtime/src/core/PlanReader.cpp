@@ -368,6 +368,20 @@ std::set<std::string> Plan::wideParameters() const {
   return paths;
 }
 
+/// Copies are one flat buffer of one type, which is narrower than f32.
+static Status checkCopies(const Plan &plan) {
+  ElementType type = plan.computeType();
+  for (const auto &[name, entry] : plan.entries)
+    for (const PlanBuffer &buffer : entry.buffers)
+      if (buffer.kind == BufferKind::ParamCopy &&
+          (buffer.type != type || elementBytes(type) != 2))
+        return failure(HYB_INVALID_FILE,
+                       "plan entry %s: a copy of parameters is %s; all are "
+                       "bf16 or all f16",
+                       name.c_str(), elementTypeName(buffer.type));
+  return Status();
+}
+
 Result<Plan> Plan::parse(Bytes text) {
   HYB_ASSIGN(JsonDocument root, parseJsonObject(text, "plan"));
   Plan plan;
@@ -383,6 +397,7 @@ Result<Plan> Plan::parse(Bytes text) {
     gatherConstants(entry, plan.constants);
     plan.entries.emplace(name, std::move(entry));
   }
+  HYB_TRY(checkCopies(plan));
   return plan;
 }
 

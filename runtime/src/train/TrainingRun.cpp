@@ -181,19 +181,21 @@ Status TrainingRun::findBest() {
   std::error_code ignored;
   if (!std::filesystem::exists(path(kBestFile), ignored))
     return Status();
-  HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path(kBestFile)));
-  HYB_ASSIGN(int64_t step, countIn(file.view, "step"));
-  auto found = file.view.metadata().find(kBestValidation);
   // Of a longer run that was here before, or not ours: it is replaced.
-  if (step > stepsDone || found == file.view.metadata().end())
+  Result<SafetensorsFile> file = SafetensorsFile::open(path(kBestFile));
+  if (!file.ok())
     return Status();
-  stepOfBest = step;
+  Result<int64_t> step = countIn(file->view, "step");
+  auto found = file->view.metadata().find(kBestValidation);
+  if (!step.ok() || *step > stepsDone || found == file->view.metadata().end())
+    return Status();
+  stepOfBest = *step;
   best = std::strtod(found->second.c_str(), nullptr);
   return Status();
 }
 
 Status TrainingRun::keepBest(const Evaluation &result) {
-  if (!(result.bitsPerByte() < best))
+  if (result.rows == 0 || !(result.bitsPerByte() < best))
     return Status();
   HYB_TRY(context.model().saveWeights(
       path(kBestFile), {{"spec", context.model().meta().spec},
