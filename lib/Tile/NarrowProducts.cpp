@@ -1,5 +1,4 @@
-//===- NarrowProducts.cpp - products in the type of the operands -*- C++
-//-*-===//
+//===- NarrowProducts.cpp - products in the type of the operands ----------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,6 +9,7 @@
 #include "hybrid/Tile/TileOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace hybrid {
 #define GEN_PASS_DEF_HYBRIDNARROWPRODUCTS

@@ -20,6 +20,19 @@
 // WORSE: best on the way: {{[0-9.]+}} bits per byte of a part, after step 2, kept as {{.*}}/other/best.safetensors
 // RUN: hybrid-run eval %t/tiny.hbx --weights=%t/other/best.safetensors --text=%t/words -q | FileCheck %s --check-prefix=EVAL
 // EVAL: bits per byte
+
+// What is no file of ours does not keep a run from going on; it is replaced.
+// RUN: cp %t/words %t/run/best.safetensors
+// RUN: hybrid-run train %t/tiny.hbx --text=%t/words --valid=%t/words --out=%t/run --length=16 --batch=4 --lr=0.01 \
+// RUN:   --steps=30 -q | FileCheck %s --check-prefix=GOOD
+// RUN: hybrid-run info %t/run/best.safetensors | FileCheck %s --check-prefix=AGAIN
+// AGAIN: step: {{2[0-9]|30}}
+// RUN: rm %t/numbers
+
+// A validation that fails costs no steps.
+// RUN: not hybrid-run train %t/tiny.hbx --text=%t/words --valid=%t/numbers --out=%t/lost --length=16 --batch=4 --steps=1 -q
+// RUN: hybrid-run info %t/lost/checkpoint.safetensors | FileCheck %s --check-prefix=LOST
+// LOST: {{^}}step: 1{{$}}
 hybrid.model @tiny vocab(256) width(32) layers(1) tied trained(16) {
   hybrid.softmax heads(2) head_dim(16) position(nope)
 }
