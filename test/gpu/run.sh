@@ -8,21 +8,24 @@
 # tree without it, build/dev is packed first. --quick leaves out the 200 repeats.
 # --sanitize runs compute-sanitizer's tools and nothing else. --seconds ends in
 # time: what was not done by then is listed, and the exit code is 2 when all else
-# passed; with --sanitize each of the tools has the time. As many checks as --jobs
-# says (8) share the GPU; kernels are timed alone. --device=cpu runs what needs no
-# GPU, to try this program and a folder out.
+# passed; with --sanitize each of the tools has the time. Models beside the oracle
+# and random stacks share the GPU in --jobs processes (8). So do the other checks
+# when --jobs is given, else one follows the other: eight at once took twenty times
+# as long each, because a GPU gives every process a time slice between its short
+# launches. --device=cpu runs what needs no GPU, to try this program and a folder
+# out.
 #
 # The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. Reports of
 # compute-sanitizer that are not faults are in known-reports.txt.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-quick='' sanitize='' limit=0 jobs=8 device=cuda:0
+quick='' sanitize='' limit=0 jobs=8 alone=yes device=cuda:0
 while [[ ${1:-} == --* ]]; do
   case $1 in
   --quick) quick=yes ;;
   --sanitize) sanitize=yes ;;
   --seconds=*) limit=${1#*=} ;;
-  --jobs=*) jobs=${1#*=} ;;
+  --jobs=*) jobs=${1#*=} alone='' ;;
   --device=*) device=${1#*=} ;;
   *)
     echo "unknown option '$1'; see the head of $0" >&2
@@ -167,6 +170,7 @@ fi
 
 # The longest first.
 compare
+[ -z "$alone" ] || jobs=1 share=1
 
 # The runtime's own model, from PTX.
 check 'conformance of the runtime' env "HYBRID_TEST_DEVICE=$device" \
