@@ -95,8 +95,12 @@ FAKE int cuGetErrorString(int, const char **text) {
 // Device and context
 //===----------------------------------------------------------------------===//
 
-FAKE int cuDeviceGetCount(int *count) {
-  *count = static_cast<int>(control().devices);
+/// Contexts come and go on several threads at once, without the lock.
+static void count(int64_t &counter, int64_t change) {
+  __atomic_fetch_add(&counter, change, __ATOMIC_RELAXED);
+}
+FAKE int cuDeviceGetCount(int *devices) {
+  *devices = static_cast<int>(control().devices);
   return kSuccess;
 }
 FAKE int cuDeviceGet(int *device, int ordinal) {
@@ -118,12 +122,12 @@ FAKE int cuDeviceGetAttribute(int *value, int attribute, int) {
   return kSuccess;
 }
 FAKE int cuDevicePrimaryCtxRetain(DriverContext *context, int) {
-  ++control().liveContexts;
+  count(control().liveContexts, 1);
   *context = primary();
   return kSuccess;
 }
 FAKE int cuDevicePrimaryCtxRelease_v2(int) {
-  --control().liveContexts;
+  count(control().liveContexts, -1);
   return kSuccess;
 }
 FAKE int cuCtxGetCurrent(DriverContext *context) {
@@ -138,7 +142,7 @@ FAKE int cuCtxPushCurrent_v2(DriverContext context) {
   if (context != primary())
     return gpu().complain("a context that does not exist", kInvalidContext);
   contexts.push_back(context);
-  ++control().contextDepth;
+  count(control().contextDepth, 1);
   return kSuccess;
 }
 FAKE int cuCtxPopCurrent_v2(DriverContext *context) {
@@ -146,7 +150,7 @@ FAKE int cuCtxPopCurrent_v2(DriverContext *context) {
     return gpu().complain("more pops than pushes", kInvalidContext);
   *context = contexts.back();
   contexts.pop_back();
-  --control().contextDepth;
+  count(control().contextDepth, -1);
   return kSuccess;
 }
 
