@@ -211,7 +211,7 @@ TEST_F(HopperAttention, CodeHasNoSpillsAndNothingIsSerialised) {
       {"64", shapeOf(16, 16, 64)},
       {"grouped", shapeOf(16, 4, 128)},
       {"windows", shapeOf(16, 4, 128, {512, 512, 0, 64}, {4, 4, 0, 0})}};
-  for (auto [shapeName, shape] : kShapes)
+  for (const auto &[shapeName, shape] : kShapes)
     for (auto [name, build] : kBuilds) {
       if (name == "cached" && shape.anyWindow())
         continue;
