@@ -20,6 +20,8 @@ import struct
 
 import torch
 
+from gpu_kernels import call
+
 SYMBOLS = ("tokens", "segments", "longest", "slots", "context", "depth")
 DTYPES = {
     "f32": torch.float32,
@@ -41,15 +43,6 @@ OPERATIONS = {
     "eq": operator.eq,
     "and": lambda a, b: a and b,
 }
-
-cuda = ctypes.CDLL("libcuda.so.1")
-
-
-def call(name, *arguments):
-    result = getattr(cuda, name)(*arguments)
-    if result != 0:
-        raise RuntimeError(f"{name} failed with {result}")
-
 
 def evaluate(expression, symbols):
     if isinstance(expression, int):

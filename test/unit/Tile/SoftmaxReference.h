@@ -13,6 +13,16 @@
 
 namespace hybrid::tile {
 
+/// An attention, its sequences, and where each begins after earlier tokens.
+struct SoftmaxCase {
+  const char *name;
+  SoftmaxShape shape;
+  llvm::SmallVector<int64_t> lengths, first;
+};
+
+/// What a failing parameterised test prints.
+inline void PrintTo(const SoftmaxCase &c, std::ostream *os) { *os << c.name; }
+
 /// Small tiles, so that a short sequence has several.
 inline SoftmaxShape softmaxShape(int64_t heads, int64_t kvHeads, int64_t dim,
                                  int64_t valueDim,

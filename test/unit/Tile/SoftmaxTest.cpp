@@ -11,13 +11,7 @@ using namespace mlir;
 using namespace hybrid::tile;
 
 namespace {
-struct Case {
-  const char *name;
-  SoftmaxShape shape;
-  SmallVector<int64_t> lengths, first;
-};
-
-const Case kCases[] = {
+const SoftmaxCase kCases[] = {
     {"Causal", softmaxShape(1, 1, 8, 8), {40}, {}},
     {"RaggedTails", softmaxShape(1, 1, 4, 4), {0, 1, 15, 16, 17, 33}, {}},
     {"DefaultTiles",
@@ -52,11 +46,8 @@ const Case kCases[] = {
      {}},
 };
 
-/// What a failing parameterised test prints.
-void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
-
 class SoftmaxTest : public ProgramTest,
-                    public testing::WithParamInterface<Case> {};
+                    public testing::WithParamInterface<SoftmaxCase> {};
 } // namespace
 
 TEST_P(SoftmaxTest, ForwardAndBackward) {

@@ -13,13 +13,7 @@ using namespace hybrid::tile;
 
 namespace {
 /// Tiles of these programs have 128 rows and steps of 64 or 128.
-struct Case {
-  const char *name;
-  SoftmaxShape shape;
-  SmallVector<int64_t> lengths, first;
-};
-
-const Case kCases[] = {
+const SoftmaxCase kCases[] = {
     {"Causal", softmaxShape(1, 1, 64, 64), {300}, {}},
     {"HeadDim128", softmaxShape(1, 1, 128, 128), {140}, {}},
     {"RaggedTails", softmaxShape(1, 1, 64, 64), {0, 1, 127, 128, 129}, {}},
@@ -39,16 +33,14 @@ const Case kCases[] = {
      {}},
 };
 
-/// What a failing parameterised test prints.
-void PrintTo(const Case &c, std::ostream *os) { *os << c.name; }
-
 class SoftmaxWarpgroups : public ProgramTest {
 protected:
   /// Constants of the programs are f32: factors of an exponent.
   static constexpr double kTolerance = 1e-6;
 };
 class SoftmaxWarpgroupCases : public SoftmaxWarpgroups,
-                              public testing::WithParamInterface<Case> {};
+                              public testing::WithParamInterface<SoftmaxCase> {
+};
 } // namespace
 
 TEST_P(SoftmaxWarpgroupCases, ForwardAndBackward) {
