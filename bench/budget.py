@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tempfile
 import time
 
 
@@ -17,18 +18,26 @@ class Budget:
     def is_spent(self):
         return self.end is not None and time.monotonic() >= self.end
 
+    def answers(self, command, at_most=None):
+        """The JSON objects that a program printed, a line each, and why there are no more: empty when it ended well.
+        It has what is left, and no more than `at_most` seconds."""
+        if self.is_spent():
+            return [], "no time left"
+        limits = [limit for limit in (self.left(), at_most) if limit]
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as problems:
+            try:
+                code = subprocess.run([str(part) for part in command], stdout=out, stderr=problems,
+                                      timeout=min(limits) if limits else None).returncode
+                problems.seek(0)
+                lines = [line.strip() for line in problems if line.strip()]
+                reason = (lines[-1][:160] if lines else f"exit code {code}") if code else ""
+            except subprocess.TimeoutExpired:
+                reason = "no time left" if self.is_spent() else f"more than {at_most:.0f} s"
+            out.seek(0)
+            return [json.loads(line) for line in out if line.startswith("{") and line.endswith("}\n")], reason
+
     def answer(self, command, at_most=None):
         """What a program that prints one JSON object found, or a dictionary whose `missing` says why there is
-        nothing. Takes no longer than what is left, and than `at_most` seconds."""
-        if self.is_spent():
-            return {"missing": "no time left"}
-        limits = [limit for limit in (self.left(), at_most) if limit]
-        try:
-            done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
-                                  timeout=min(limits) if limits else None)
-        except subprocess.TimeoutExpired:
-            return {"missing": "no time left" if self.is_spent() else f"more than {at_most} s"}
-        if done.returncode:
-            lines = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
-            return {"missing": lines[-1][:160] if lines else f"exit code {done.returncode}"}
-        return json.loads(done.stdout.strip().splitlines()[-1])
+        nothing."""
+        found, reason = self.answers(command, at_most)
+        return {"missing": reason} if reason else found[-1]

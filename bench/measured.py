@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -60,24 +61,69 @@ def unpack(args):
             packed.extractall(args.work, filter="data")
 
 
+class DriverMemory:
+    """The most memory of a card in use while something runs, by `nvidia-smi`, without what was in use before.
+    `peak` is None where there is no card."""
+
+    QUERY = ("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits")
+
+    def __init__(self, device):
+        self.peak, self.number = None, device.split(":")[1] if device.startswith("cuda:") else None
+
+    def __enter__(self):
+        if self.number:
+            query = [*self.QUERY, "-i", self.number]
+            self.before = float(subprocess.run(query, capture_output=True, text=True, check=True).stdout)
+            self.seen = tempfile.TemporaryFile("w+")
+            self.sampler = subprocess.Popen([*query, "-lms", "100"], stdout=self.seen)
+        return self
+
+    def __exit__(self, *failure):
+        if not self.number:
+            return
+        self.sampler.terminate()
+        self.sampler.wait()
+        self.seen.seek(0)
+        self.peak = 2 ** 20 * (max([float(line) for line in self.seen if line.strip().isdigit()] + [self.before])
+                               - self.before)
+        self.seen.close()
+
+
+def bench_command(args, artefact):
+    return [args.bin / "hybrid-run", "bench", artefact, f"--threads={args.threads}", f"--device={args.device}",
+            "--json", f"--repeats={args.repeats}"]
+
+
+def inference_options(lengths):
+    return ["--prefill", *map(str, lengths), "--decode", *map(str, lengths)]
+
+
+def training_options(args, lengths):
+    return ["--train", "--length", *map(str, lengths), "--batch",
+            *(str(max(args.tokens // length, 1)) for length in lengths)]
+
+
+def by_kind(found):
+    """Results of `hybrid-run bench` by what they are of, each a list in the order of lengths."""
+    if "missing" in found:
+        return found
+    kinds = {"prefill": [], "decode": [], "training": []}
+    for result in found["results"]:
+        kinds[result["name"].split()[0]].append(result)
+    return kinds
+
+
 def bench(args, artefact, lengths, budget, each_s):
     """What `hybrid-run bench` measures at ascending lengths: inference at batch 1, and training steps of
     `args.tokens` tokens. Both from one start of the program; when that fails, inference alone from another, since
     training needs more memory. Two dictionaries: lists of results by kind, or `missing`, a reason."""
-    lengths = [str(length) for length in lengths]
-    common = [args.bin / "hybrid-run", "bench", artefact, f"--threads={args.threads}", f"--device={args.device}",
-              "--json", f"--repeats={args.repeats}", "--prefill", *lengths, "--decode", *lengths]
-    batches = [str(max(args.tokens // int(length), 1)) for length in lengths]
-    found = budget.answer([*common, "--train", "--length", *lengths, "--batch", *batches], each_s)
-    reason = found.get("missing")
-    if reason:
-        found = budget.answer(common, each_s)
-        if "missing" in found:
-            return found, {"missing": reason}
-    kinds = {"prefill": [], "decode": [], "training": []}
-    for result in found["results"]:
-        kinds[result["name"].split()[0]].append(result)
-    return kinds, {"missing": reason} if reason else kinds
+    inference = [*bench_command(args, artefact), *inference_options(lengths)]
+    if getattr(args, "inference_only", False):
+        return by_kind(budget.answer(inference, each_s)), {"missing": "left out"}
+    kinds = by_kind(budget.answer([*inference, *training_options(args, lengths)], each_s))
+    if "missing" not in kinds:
+        return kinds, kinds
+    return by_kind(budget.answer(inference, each_s)), kinds
 
 
 NUMBERS = {
@@ -101,6 +147,23 @@ def costs(args, source, context):
             match = re.search(pattern, text, re.M)
             unit = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}.get(match.group(2) if match.lastindex > 1 else "", 1)
             found[name] = float(match.group(1).replace(",", "")) * unit
+        place.write_text(json.dumps(found))
+    return json.loads(place.read_text())
+
+
+def predicted_peaks(args, source, length):
+    """Bytes that `hybridc --print-memory-plan` predicts for a training step of `args.tokens` tokens in sequences of
+    `length`, and for inference of one sequence; kept beside the artefact."""
+    place = args.work / f"{source.stem}.{length}.{args.tokens}.memory.json"
+    if not place.exists():
+        found = {}
+        for kind, tokens in (("training", args.tokens), ("inference", length)):
+            text = subprocess.run([args.bin / "hybridc", source, f"--target={args.target}", "--print-memory-plan",
+                                   f"--tokens={tokens}", f"--segments={max(tokens // length, 1)}",
+                                   f"--longest={length}", "--slots=1", f"--context={length}"], check=True,
+                                  capture_output=True, text=True).stdout
+            number, unit = re.search(rf"^  {kind} +([\d.]+) (\w+)", text, re.M).groups()
+            found[kind] = float(number) * {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}[unit]
         place.write_text(json.dumps(found))
     return json.loads(place.read_text())
 

@@ -6,12 +6,16 @@ through torch.compile, fused AdamW, scaled_dot_product_attention and FlexAttenti
 for windows, recurrences from FLA when it can be imported, decoding with
 mode="reduce-overhead" over caches and states that are allocated once. On a
 processor the same modules run eagerly in fp32 with the recurrences of
-peer_torch.py, which is for `--check`: steps must give what the forward gives.
+peer_torch.py, which is for `--work=check`: steps must give what the forward gives.
 
-Prints one JSON object, a result for each length.
+Prints a JSON object a line, one for each kind of work and length as it is done.
+`--work=warm` fills the caches on disk of torch.compile and Triton with what the
+others compile, on little memory; several may share a card.
 """
 
 import argparse
+import dataclasses
+import gc
 import json
 import math
 import resource
@@ -28,14 +32,15 @@ from peer_torch import GDN, GLA, Block, RMSNorm, heads_first
 
 
 def use_fla():
-    """Recurrences from FLA in the place of the chunked forms; whether it is there."""
+    """Recurrences from FLA in the place of the chunked forms; its version, or nothing where it is not there."""
     try:
+        import fla
         from fla.modules.causal_conv1d import causal_conv1d
         from fla.ops.common import chunk_o
         from fla.ops.gated_delta_rule import chunk_gated_delta_rule
         from fla.ops.gla import chunk_gla
     except ImportError:
-        return False
+        return ""
     # FLA refuses the gated backward on Hopper with a Triton below 3.7.1, whose gradients are wrong there.
     # Times do not depend on that.
     chunk_o.TRITON_ABOVE_3_7_1 = True
@@ -61,7 +66,7 @@ def use_fla():
 
     peer_torch.gla_chunked, peer_torch.gdn_chunked = gla, gdn
     peer_torch.ShortConv.forward = convolve
-    return True
+    return fla.__version__
 
 
 # ----------------------------------------------------------------------------
@@ -78,6 +83,19 @@ def rotate(x, position, base=10000.0):
     return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
 
 
+def window_mask(tokens, window, device):
+    """Blocks that a window touches, the same object for all layers: another one would be other code."""
+    key = tokens, window, str(device)
+    if key not in MASKS:
+        from torch.nn.attention.flex_attention import create_block_mask
+        MASKS[key] = create_block_mask(lambda b, h, i, j: (j <= i) & (i - j < window), None, None, tokens, tokens,
+                                       device=device)
+    return MASKS[key]
+
+
+MASKS = {}
+
+
 class Attention(nn.Module):
     """kind: nope, rope, or swa (rotary, in a window)."""
 
@@ -86,7 +104,7 @@ class Attention(nn.Module):
         self.kind, self.heads, self.dim, self.window = kind, heads, dim, window
         self.q, self.k, self.v = (nn.Linear(width, heads * dim, bias=False) for _ in range(3))
         self.o = nn.Linear(heads * dim, width, bias=False)
-        self.flex = None
+        self.mask = None  # of windows on a card, by Model.prepare
 
     def forward(self, x):
         q, k, v = (heads_first(p(x), self.heads) for p in (self.q, self.k, self.v))
@@ -101,13 +119,9 @@ class Attention(nn.Module):
 
     def windowed(self, q, k, v):
         tokens = q.shape[2]
-        if q.is_cuda:
-            from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-            if self.flex is None or self.flex[0] != tokens:
-                mask = create_block_mask(lambda b, h, i, j: (j <= i) & (i - j < self.window), None, None, tokens, tokens,
-                                         device=q.device)
-                self.flex = tokens, mask, torch.compile(flex_attention)
-            return self.flex[2](q, k, v, block_mask=self.flex[1])
+        if self.mask is not None:
+            from torch.nn.attention.flex_attention import flex_attention
+            return flex_attention(q, k, v, block_mask=self.mask)
         i, j = torch.arange(tokens)[:, None], torch.arange(tokens)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=(j <= i) & (i - j < self.window))
 
@@ -131,6 +145,12 @@ class Model(nn.Module):
         for parameter in self.parameters():
             if parameter.dim() == 2:
                 nn.init.normal_(parameter, std=0.02)
+
+    def prepare(self, tokens, device):
+        """Before blocks are compiled for sequences of so many tokens."""
+        for block in self.blocks:
+            if getattr(block.mixer, "kind", "") == "swa" and device != "cpu":
+                block.mixer.mask = window_mask(tokens, block.mixer.window, device)
 
     def stream(self, ids):
         x = self.embed(ids)
@@ -264,12 +284,12 @@ def timed(function, repeats, device):
     return times
 
 
-def compile_blocks(model, device):
-    return [torch.compile(block, dynamic=False) if device != "cpu" else block for block in model.blocks]
+def compile_block(block, device):
+    return torch.compile(block, dynamic=False) if device != "cpu" else block
 
 
 def time_training(args, length, size, model, device, autocast):
-    compiled = compile_blocks(model, device)
+    compiled = [compile_block(block, device) for block in model.blocks]
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1,
                                   fused=device != "cpu")
     batch = max(args.tokens // length, 1)
@@ -293,9 +313,9 @@ def time_training(args, length, size, model, device, autocast):
     return {"first_s": first, "tokens_per_second": batch * length / statistics.median(times)}
 
 
-def time_inference(args, length, size, model, device, dtype):
+def time_inference(args, length, size, model, device, dtype, is_timed=True):
     model = model.to(dtype).eval()
-    compiled = compile_blocks(model, device)
+    compiled = [compile_block(block, device) for block in model.blocks]
 
     def prefill():
         x = model.embed(torch.randint(0, size.vocab, (1, length), device=device))
@@ -304,27 +324,38 @@ def time_inference(args, length, size, model, device, dtype):
         return model.head(model.norm(x[:, -1])).argmax(-1)
 
     with torch.inference_mode():
-        timed(prefill, args.warm, device)
-        first_token = statistics.median(timed(prefill, args.repeats, device))
+        timed(prefill, args.warm if is_timed else 1, device)
+        first_token = statistics.median(timed(prefill, args.repeats, device)) if is_timed else 0.0
         decoder = Decoder(model, 1, length + 64, dtype, device)
         step = torch.compile(decoder, mode="reduce-overhead") if device != "cpu" else decoder
         ids, position = torch.zeros(1, dtype=torch.long, device=device), torch.tensor([length], device=device)
-        timed(lambda: step(ids, position), 5, device)
+        timed(lambda: step(ids, position), 5 if is_timed else 1, device)
+        if not is_timed:
+            return None
         per_token = statistics.median(timed(lambda: step(ids, position), 20 * args.repeats, device))
     return {"ttft": 1e3 * first_token, "tpot": 1e3 * per_token, "cache": decoder.cache_bytes(length)}
 
 
-def measure(args, length, size, dtype):
-    if args.device != "cpu":
-        # A length of its own: neither code for any length nor memory of the last one.
-        torch._dynamo.reset()
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
+def begin(args):
+    """A length of its own: neither code for any length nor memory of the last one."""
+    if args.device == "cpu":
+        return
+    torch._dynamo.reset()
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+
+
+def make_autocast(args, dtype):
+    return lambda: torch.autocast(torch.device(args.device).type, dtype, enabled=args.dtype != "f32")
+
+
+def measure(args, work, length, size, dtype):
     model = Model(size, args.mixer)
-    if args.work == "training":
-        def autocast():
-            return torch.autocast(torch.device(args.device).type, dtype, enabled=args.dtype != "f32")
-        result = time_training(args, length, size, model, args.device, autocast)
+    model.prepare(length, args.device)
+    begin(args)
+    if work == "training":
+        result = time_training(args, length, size, model, args.device, make_autocast(args, dtype))
     else:
         result = time_inference(args, length, size, model, args.device, dtype)
     result["peak"] = (1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if args.device == "cpu"
@@ -332,33 +363,74 @@ def measure(args, length, size, dtype):
     return result
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def warm(args, length, size, dtype):
+    """What `measure` compiles, by a block of each kind and without the loss; seconds by kind of work."""
+    found = {}
+    for work in ("training", "inference"):
+        start = time.perf_counter()
+        model = Model(dataclasses.replace(size, layers=4, vocab=256) if work == "training" else size, args.mixer)
+        model.prepare(length, args.device)
+        begin(args)
+        if work == "training":
+            batch = max(args.tokens // length, 1)
+            for block in {getattr(block.mixer, "kind", args.mixer): block for block in model.blocks}.values():
+                x = torch.randn(batch, length, size.width, device=args.device, requires_grad=True)
+                with make_autocast(args, dtype)():
+                    y = compile_block(block, args.device)(x)
+                y.sum().backward()
+                del x, y
+        else:
+            time_inference(args, length, size, model, args.device, dtype, is_timed=False)
+        found[work] = time.perf_counter() - start
+    return found
+
+
+def add_arguments(parser):
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--mixer", choices=("rope", "rope_nope", "swa", "gla", "gdn"), default="gdn")
-    parser.add_argument("--work", choices=("training", "inference", "check"), default="training")
+    parser.add_argument("--work", nargs="+", choices=("training", "inference", "warm", "check"), default=["training"])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=("f32", "bf16"), default="bf16")
     parser.add_argument("--lengths", nargs="+", type=int, default=[4096])
     for name, value in (("tokens", 32768), ("repeats", 3), ("warm", 2), ("threads", 2)):
         parser.add_argument("--" + name, type=int, default=value)
+
+
+def prepare_card(args):
+    """Which attention and recurrences a card runs; the peer's name."""
+    peer = f"torch {torch.__version__}"
+    if args.device == "cpu":
+        return peer
+    # cuDNN's attention, the fastest on Hopper, where PyTorch would take its own.
+    torch.backends.cuda.enable_flash_sdp(False)
+    if args.mixer not in ("gla", "gdn"):
+        return peer
+    import peer_tuning
+    (peer_tuning.compile_only if "warm" in args.work else peer_tuning.tune_quickly)(args.threads)
+    version = use_fla()
+    return peer + (f", FLA {version}" if version else ", recurrences in PyTorch")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add_arguments(parser)
     args = parser.parse_args()
     size, dtype = SIZES[args.size], {"f32": torch.float32, "bf16": torch.bfloat16}[args.dtype]
     torch.manual_seed(0)
     torch.set_num_threads(args.threads)
-    if args.work == "check":
+    if "check" in args.work:
         print(json.dumps({"error": check(size, args.mixer)}))
         return
     # Tensors without a device of their own, as peer_torch's masks, go where the model is.
     torch.set_default_device(args.device)
-    has_fla = args.device != "cpu" and use_fla()
-    if args.device != "cpu":
-        # cuDNN's attention, the fastest on Hopper, where PyTorch would take its own.
-        torch.backends.cuda.enable_flash_sdp(False)
-    peer = f"torch {torch.__version__}" + (", FLA" if has_fla else "")
-    results = [measure(args, length, size, dtype) | {"peer": peer} for length in args.lengths]
-    assert all(math.isfinite(value) for result in results for value in result.values() if isinstance(value, float))
-    print(json.dumps({"results": results}))
+    peer = prepare_card(args)
+    # Short lengths first: time may end.
+    for length in args.lengths:
+        for work in args.work:
+            result = {"work": work, "length": length, "peer": peer}
+            result |= warm(args, length, size, dtype) if work == "warm" else measure(args, work, length, size, dtype)
+            assert all(math.isfinite(value) for value in result.values() if isinstance(value, float))
+            print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ struct Measurement {
   std::vector<double> times; // seconds; sorted in the end
   Context::Profiles profiles;
   int64_t peakBytes = 0; // of the device, by the program so far
+  double firstEnded = 0; // seconds from the program's start; 0: not yet
 
   double median() const { return times[times.size() / 2]; }
   double fastest() const { return times.front(); }
@@ -96,6 +97,8 @@ private:
 Status Bench::time(Measurement &row, int64_t count,
                    const std::function<Status()> &step) {
   HYB_TRY(step());
+  if (row.firstEnded == 0)
+    row.firstEnded = secondsSinceStart();
   if (arguments.profile)
     session.context->startProfile();
   for (int64_t i = 0; i < count; ++i) {
@@ -118,7 +121,7 @@ void Bench::add(Measurement row) {
 
 Status Bench::measure(std::string name, int64_t tokens, int64_t count,
                       const std::function<Status()> &step) {
-  Measurement row{std::move(name), tokens, {}, {}, 0};
+  Measurement row{std::move(name), tokens, {}, {}, 0, 0};
   HYB_TRY(time(row, count, step));
   add(std::move(row));
   return Status();
@@ -199,7 +202,7 @@ Status Bench::measureDecode() {
     std::string name = "decode step at " + std::to_string(length);
     if (arguments.sequences > 1)
       name += ", " + std::to_string(arguments.sequences) + " sequences";
-    rows.push_back({std::move(name), arguments.sequences, {}, {}, 0});
+    rows.push_back({std::move(name), arguments.sequences, {}, {}, 0, 0});
   }
   std::vector<int32_t> next = someIds(arguments.sequences, vocabulary);
   for (int64_t done = 0; done < steps; done += turn)
@@ -225,6 +228,7 @@ void Bench::print() const {
                                    {"milliseconds", 1e3 * row.median()},
                                    {"fastest", 1e3 * row.fastest()},
                                    {"tokens_per_second", row.tokensPerSecond()},
+                                   {"first_ended_s", row.firstEnded},
                                    {"peak_bytes", row.peakBytes}});
     std::printf("%s\n", result.dump().c_str());
     return;

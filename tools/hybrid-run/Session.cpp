@@ -37,6 +37,12 @@ double secondsNow() {
       .count();
 }
 
+namespace {
+const double started = secondsNow();
+} // namespace
+
+double secondsSinceStart() { return secondsNow() - started; }
+
 void SessionOptions::addTo(CLI::App &command, bool withWeights) {
   command.add_option("artefact", artefact, "compiled model (.hbx)")->required();
   if (withWeights) {

@@ -52,6 +52,8 @@ extern volatile std::sig_atomic_t interrupted;
 void catchInterrupts();
 
 double secondsNow();
+/// Since the program was loaded.
+double secondsSinceStart();
 
 } // namespace hyb::run
 
