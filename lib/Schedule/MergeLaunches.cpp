@@ -248,9 +248,12 @@ static SmallVector<Member> membersFrom(DispatchOp first) {
   return members;
 }
 
-unsigned hybrid::mergeLaunches(func::FuncOp function, ProgramTable &programs) {
+static unsigned mergeIn(Block &block, ProgramTable &programs) {
   unsigned gone = 0;
-  Block &block = function.getBody().front();
+  for (Operation &op : block)
+    if (auto choice = dyn_cast<AlternativesOp>(op))
+      for (Region &algorithm : choice.getAlgorithms())
+        gone += mergeIn(algorithm.front(), programs);
   for (Operation *op = &block.front(); op;) {
     Operation *next = op->getNextNode();
     if (auto dispatch = dyn_cast<DispatchOp>(op)) {
@@ -266,6 +269,10 @@ unsigned hybrid::mergeLaunches(func::FuncOp function, ProgramTable &programs) {
     op = next;
   }
   return gone;
+}
+
+unsigned hybrid::mergeLaunches(func::FuncOp function, ProgramTable &programs) {
+  return mergeIn(function.getBody().front(), programs);
 }
 
 void hybrid::eraseUnlaunched(ModuleOp module) {

@@ -15,8 +15,8 @@ namespace hybrid {
 
 /// Makes one launch of launches that do not need each other and have one grid:
 /// its first grid dim says whose point a point is. Only of programs without
-/// matrix products and records, whose points are small, and of launches that
-/// run in every call. Returns how many launches are gone.
+/// matrix products and records, whose points are small, and of launches of one
+/// algorithm. Returns how many launches are gone.
 unsigned mergeLaunches(mlir::func::FuncOp function, ProgramTable &programs);
 
 /// Erases programs that nothing launches any more.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RecurrencePhases.h"
+#include "RecurrenceStep.h"
 
 #include "hybrid/Tile/Families/Recurrence.h"
 
@@ -55,6 +56,36 @@ static Value restoreState(OpBuilder &builder, Location loc, Value state,
              : ReshapeOp::create(builder, loc, type, state).getResult();
 }
 
+tile::RecurrenceShape hybrid::recurrenceShape(RecurrenceOp op) {
+  return shapeOf(op);
+}
+
+static SmallVector<Value> resultsOf(OpBuilder &builder, RecurrenceOp op,
+                                    Value output, Value state) {
+  SmallVector<Value> values{output};
+  if (op.getInitial())
+    values.push_back(
+        restoreState(builder, op.getLoc(), state, op.getFinal().getType()));
+  return values;
+}
+
+SmallVector<Value> hybrid::launchRecurrence(Scheduler &scheduler,
+                                            OpBuilder &builder, RecurrenceOp op,
+                                            tile::ProgramOp program,
+                                            SmallVector<Value> inputs) {
+  SmallVector<Type> outputs{op.getO().getType()};
+  SmallVector<int64_t> ties;
+  if (op.getInitial()) {
+    ties = {1, static_cast<int64_t>(inputs.size())};
+    inputs.push_back(flattenState(builder, op.getLoc(), op.getInitial()));
+    outputs.push_back(inputs.back().getType());
+  }
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, op.getLoc(), program, inputs, outputs, ties);
+  return resultsOf(builder, op, dispatch->getResult(0),
+                   op.getInitial() ? dispatch->getResult(1) : Value());
+}
+
 namespace {
 /// The launches that one recurrence chooses from. Each gives the output and,
 /// with a state, the state after.
@@ -87,7 +118,6 @@ private:
   }
   /// Without the state.
   SmallVector<Value> operands();
-  SmallVector<Value> results(OpBuilder &builder, Value output, Value state);
   SmallVector<Value> launch(OpBuilder &builder, tile::ProgramOp program);
   SmallVector<Value> inParts(OpBuilder &builder);
   SmallVector<Value> inPhases(OpBuilder &builder);
@@ -120,29 +150,9 @@ SmallVector<Value> RecurrenceSchedule::operands() {
   return values;
 }
 
-SmallVector<Value> RecurrenceSchedule::results(OpBuilder &builder, Value output,
-                                               Value state) {
-  SmallVector<Value> values{output};
-  if (op.getInitial())
-    values.push_back(
-        restoreState(builder, loc, state, op.getFinal().getType()));
-  return values;
-}
-
 SmallVector<Value> RecurrenceSchedule::launch(OpBuilder &builder,
                                               tile::ProgramOp program) {
-  SmallVector<Value> inputs = operands();
-  SmallVector<Type> outputs{op.getO().getType()};
-  SmallVector<int64_t> ties;
-  if (op.getInitial()) {
-    ties = {1, static_cast<int64_t>(inputs.size())};
-    inputs.push_back(flattenState(builder, loc, op.getInitial()));
-    outputs.push_back(inputs.back().getType());
-  }
-  DispatchOp dispatch =
-      scheduler.dispatch(builder, loc, program, inputs, outputs, ties);
-  return results(builder, dispatch->getResult(0),
-                 op.getInitial() ? dispatch->getResult(1) : Value());
+  return launchRecurrence(scheduler, builder, op, program, operands());
 }
 
 /// Summaries of all parts, the states before them, then all outputs at once.
@@ -172,8 +182,8 @@ SmallVector<Value> RecurrenceSchedule::inParts(OpBuilder &builder) {
   DispatchOp apply = scheduler.dispatch(
       builder, loc, program("apply", tile::buildRecurrenceApply, shape), inputs,
       op.getO().getType());
-  return results(builder, apply->getResult(0),
-                 op.getInitial() ? combine->getResult(1) : Value());
+  return resultsOf(builder, op, apply->getResult(0),
+                   op.getInitial() ? combine->getResult(1) : Value());
 }
 
 SmallVector<Value> RecurrenceSchedule::inPhases(OpBuilder &builder) {
@@ -183,7 +193,7 @@ SmallVector<Value> RecurrenceSchedule::inPhases(OpBuilder &builder) {
   SmallVector<Value> made =
       RecurrencePhases(scheduler, op, shape)
           .forward(builder, operands(), state, op.getO().getType());
-  return results(builder, made.front(), state ? made.back() : Value());
+  return resultsOf(builder, op, made.front(), state ? made.back() : Value());
 }
 
 SmallVector<Value> RecurrenceSchedule::whole(OpBuilder &builder) {

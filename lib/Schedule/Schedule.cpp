@@ -9,6 +9,7 @@
 
 #include "MergeLaunches.h"
 #include "Overlap.h"
+#include "RecurrenceStep.h"
 #include "RowProducts.h"
 #include "Scheduler.h"
 #include "Views.h"
@@ -139,7 +140,8 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
 
   LogicalResult scheduleEntry(Scheduler &scheduler, func::FuncOp function) {
     numCopies += insertCopies(function);
-    if (failed(scheduleRowProducts(scheduler, function)))
+    if (failed(scheduleRecurrenceSteps(scheduler, function)) ||
+        failed(scheduleRowProducts(scheduler, function)))
       return failure();
     cutLossHeads(scheduler, function);
     if (failed(scheduleBlock(scheduler, function.getBody().front())))

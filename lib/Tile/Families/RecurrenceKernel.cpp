@@ -87,17 +87,20 @@ void Arguments::operands(const RecurrenceShape &shape) {
 
 Kernel::Kernel(OpBuilder &builder, Location loc, StringRef name,
                const Grid &grid, const Arguments &arguments,
-               const RecurrenceShape &shape)
+               const RecurrenceShape &shape, unsigned leaves)
     : e(builder, loc, name, grid.sizes, grid.order, arguments.types()),
-      equations(e, shape), shape(shape) {
-  query = next();
-  key = next();
-  value = next();
+      equations(e, shape), shape(shape), nextView(leaves) {
+  const bool hasOperands = leaves == 0;
+  if (hasOperands) {
+    query = next();
+    key = next();
+    value = next();
+  }
   table = next();
-  next(); // token segments: a program of this family starts from its segment
-  if (shape.hasDecay())
+  tokenSegment = next();
+  if (hasOperands && shape.hasDecay())
     decay = next();
-  if (shape.hasBeta())
+  if (hasOperands && shape.hasBeta())
     beta = next();
   zero = e.idx(0);
   firstColumn = zero;

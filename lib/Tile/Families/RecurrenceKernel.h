@@ -37,6 +37,8 @@ public:
   /// have.
   void operands(const RecurrenceShape &shape);
 
+  void view(mlir::Type type) { list.push_back(type); }
+
   ArrayRef<mlir::Type> types() const { return list; }
 
 private:
@@ -66,9 +68,11 @@ class Kernel {
 public:
   /// Starts the program and binds the operands all programs have; `next()`
   /// gives the arguments after them, one by one.
+  /// A program that makes its operands has `leaves` views in their place,
+  /// before those of the segments.
   Kernel(mlir::OpBuilder &builder, mlir::Location loc, StringRef name,
          const Grid &grid, const Arguments &arguments,
-         const RecurrenceShape &shape);
+         const RecurrenceShape &shape, unsigned leaves = 0);
 
   Value next() { return e.view(nextView++); }
   ProgramOp finish();
@@ -106,7 +110,7 @@ public:
   Emitter e;
   Equations equations;
   const RecurrenceShape &shape;
-  Value query, key, value, table, decay, beta;
+  Value query, key, value, table, tokenSegment, decay, beta;
   /// The head of the current program, and the key/value head it reads.
   Value head, kvHead;
   Value zero;
@@ -117,8 +121,20 @@ private:
   Value loadBlock(StringRef name, Value view, mlir::ValueRange base,
                   int64_t width, Value limit, int64_t rows);
 
-  unsigned nextView = 0;
+  unsigned nextView;
 };
+
+/// Carries the state over the rows [from, to) and gives the state after them. A
+/// null `output` asks for no outputs.
+using Walk = llvm::function_ref<Value(Kernel &, Value from, Value to,
+                                      Value state, Value output)>;
+
+/// The frame of forward and step: one point per segment, head and block of
+/// value columns, or per window chain of them. Where there are `leaves` they
+/// stand in place of the operands.
+ProgramOp buildWalk(mlir::OpBuilder &builder, mlir::Location loc,
+                    StringRef name, const RecurrenceShape &shape, Walk walk,
+                    const Arguments *leaves = nullptr);
 
 /// Carries the state over the chunks of the rows [from, to) and gives the state
 /// after them. A null `output` asks for no outputs.

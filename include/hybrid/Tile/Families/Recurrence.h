@@ -41,6 +41,7 @@
 #ifndef HYBRID_TILE_FAMILIES_RECURRENCE_H
 #define HYBRID_TILE_FAMILIES_RECURRENCE_H
 
+#include "hybrid/Tile/Families/RowParts.h"
 #include "hybrid/Tile/TileOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
@@ -146,6 +147,25 @@ ProgramOp buildRecurrenceForward(mlir::OpBuilder &builder, mlir::Location loc,
 /// segments are short (decode).
 ProgramOp buildRecurrenceStep(mlir::OpBuilder &builder, mlir::Location loc,
                               const RecurrenceShape &shape);
+
+/// Operands of a step, values of a graph (null where there is none), and the
+/// operations in front of them that the step does for itself.
+struct RecurrenceSources {
+  mlir::Value query, key, value, decay, beta;
+  RowSources made;
+
+  /// What is read, each value once. None where an operation in front takes more
+  /// than the head and the columns of a point.
+  std::optional<llvm::SmallVector<mlir::Value>>
+  leaves(const RecurrenceShape &shape) const;
+};
+
+/// The step that makes its operands: every point makes of a row what its head
+/// and its value columns need, which costs less than a launch. Arguments:
+/// leaves, segment table, token segments, [state, in place]; output.
+ProgramOp buildRecurrenceStepFrom(mlir::OpBuilder &builder, mlir::Location loc,
+                                  const RecurrenceShape &shape,
+                                  const RecurrenceSources &sources);
 
 /// The adjoint. Chunk states are computed again from the inputs.
 /// Arguments: query, key, value, segment table, token segments, [decay],
