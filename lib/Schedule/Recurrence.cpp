@@ -126,9 +126,11 @@ private:
   }
   /// Calls of at most this many segments leave half of the processors idle or
   /// more. A delta rule's map of a part is a matrix: to make it costs as much
-  /// again as its state, so there must be more to gain than is here.
+  /// again as its state, so there must be more to gain than is here. In phases
+  /// nothing but the states waits for the chunk before.
   int64_t fewSegments() const {
-    if (target.splitTokens == 0 || shape.isDelta() || shape.window)
+    if (target.splitTokens == 0 || shape.isDelta() || shape.window ||
+        hasPhases())
       return 0;
     int64_t points = shape.heads * (shape.valueDim / shape.valueWidth());
     return target.processors / (2 * points);

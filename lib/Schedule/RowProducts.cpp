@@ -18,6 +18,7 @@
 #include "hybrid/Tile/Families/RowProducts.h"
 #include "hybrid/Tile/Families/Rowwise.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -34,22 +35,27 @@ public:
 private:
   void findProducts(ProductOp first);
   void findRowwise();
+  void findConvolutions();
   /// The operation in whose place the launches are put.
   Operation *place() { return rowwise ? rowwise : products.front(); }
   /// The first product's: it is what takes time.
   Location location() { return products.front().getLoc(); }
   /// Copies of parameters are places, which may be asked for anywhere.
   void hoistWeights();
-  tile::RowProductsShape shapeOf();
+  tile::RowProductsShape shapeOf(bool isConvolved);
   int64_t columnTile();
-  tile::ProgramOp makeProgram();
-  SmallVector<Value> atOnce(OpBuilder &builder, tile::ProgramOp program);
+  tile::ProgramOp makeProgram(bool isConvolved);
+  SmallVector<Value> launch(OpBuilder &builder, bool isConvolved);
+  SmallVector<Value> atOnce(OpBuilder &builder);
+  void convolveApart(OpBuilder &builder, IRMapping &mapping);
   SmallVector<Value> oneByOne(OpBuilder &builder);
   void explain();
 
   Scheduler &scheduler;
   Value rows;
   SmallVector<ProductOp> products;
+  /// Behind each product; null where there is none.
+  SmallVector<ShortConvOp> convolutions;
   Operation *rowwise = nullptr;
   /// Results of the row-wise operation that others read too.
   SmallVector<unsigned> kept;
@@ -68,8 +74,15 @@ ProductGroup::ProductGroup(Scheduler &scheduler, ProductOp first)
     : scheduler(scheduler), rows(first.getA()) {
   findProducts(first);
   findRowwise();
-  for (ProductOp product : products)
-    replaced.push_back(product.getResult());
+  findConvolutions();
+  SmallVector<Value> states;
+  for (auto [product, convolution] : llvm::zip_equal(products, convolutions)) {
+    replaced.push_back(convolution ? convolution.getResult()
+                                   : product.getResult());
+    if (convolution)
+      states.push_back(convolution.getNewState());
+  }
+  llvm::append_range(replaced, states);
   SmallVector<Value> others;
   if (rowwise)
     for (unsigned n : kept)
@@ -122,6 +135,29 @@ void ProductGroup::findRowwise() {
       kept.push_back(result.getResultNumber());
 }
 
+/// Short convolutions with a state behind products that nothing else reads. In
+/// a launch they have one number of taps.
+void ProductGroup::findConvolutions() {
+  int64_t taps = 0;
+  for (ProductOp product : products) {
+    auto op = product->hasOneUse()
+                  ? dyn_cast<ShortConvOp>(*product->getUsers().begin())
+                  : ShortConvOp();
+    bool isOurs = op && op.getX() == product && op.getState() &&
+                  op->getBlock() == product->getBlock() &&
+                  llvm::all_of(op->getOperands().drop_front(), [](Value value) {
+                    return isa<BlockArgument>(value);
+                  });
+    if (isOurs) {
+      int64_t ofThis = op.getWeight().getType().getDimSize(1);
+      int64_t channels = op.getWeight().getType().getDimSize(0);
+      isOurs = (taps == 0 || taps == ofThis) && channels % columnTile() == 0;
+      taps = isOurs ? ofThis : taps;
+    }
+    convolutions.push_back(isOurs ? op : ShortConvOp());
+  }
+}
+
 void ProductGroup::hoistWeights() {
   for (ProductOp product : products)
     if (auto copy = product.getB().getDefiningOp<CastOp>();
@@ -145,16 +181,19 @@ int64_t ProductGroup::columnTile() {
   return tile;
 }
 
-tile::RowProductsShape ProductGroup::shapeOf() {
+tile::RowProductsShape ProductGroup::shapeOf(bool isConvolved) {
   tile::RowProductsShape shape;
   auto a = cast<RankedTensorType>(rows.getType());
   shape.depth = a.getDimSize(1);
   shape.element = a.getElementType();
   shape.columnTile = columnTile();
   shape.rows = getSizes(a).getResult(0);
-  for (ProductOp product : products) {
+  for (auto [product, convolution] : llvm::zip_equal(products, convolutions)) {
     auto c = cast<RankedTensorType>(product.getType());
-    shape.matrices.push_back({c.getDimSize(1), c.getElementType()});
+    bool isHere = isConvolved && convolution;
+    shape.matrices.push_back({c.getDimSize(1), c.getElementType(), isHere});
+    if (isHere)
+      shape.taps = convolution.getWeight().getType().getDimSize(1);
   }
   shape.rowwise = rowwise;
   if (rowwise)
@@ -163,15 +202,18 @@ tile::RowProductsShape ProductGroup::shapeOf() {
   return shape;
 }
 
-tile::ProgramOp ProductGroup::makeProgram() {
-  tile::RowProductsShape shape = shapeOf();
+tile::ProgramOp ProductGroup::makeProgram(bool isConvolved) {
+  tile::RowProductsShape shape = shapeOf(isConvolved);
   std::string variant;
   llvm::raw_string_ostream text(variant);
   text << "row_products " << shape.row;
   for (unsigned n : kept)
     text << " keeps " << n;
-  for (ProductOp product : products)
+  for (auto [product, matrix] : llvm::zip_equal(products, shape.matrices)) {
     text << ' ' << product.getType();
+    if (matrix.isConvolved)
+      text << " convolved " << shape.taps;
+  }
   text << " of " << products.front().getB().getType();
   return scheduler.programs.get(
       place(), variant, [&](OpBuilder &programs, ModuleOp) -> tile::ProgramOp {
@@ -181,18 +223,66 @@ tile::ProgramOp ProductGroup::makeProgram() {
       });
 }
 
-SmallVector<Value> ProductGroup::atOnce(OpBuilder &builder,
-                                        tile::ProgramOp program) {
+/// What the products give, and what else `replaced` has but states where the
+/// convolutions are not done.
+SmallVector<Value> ProductGroup::launch(OpBuilder &builder, bool isConvolved) {
+  tile::ProgramOp program = makeProgram(isConvolved);
   SmallVector<Value> inputs{rows};
   if (rowwise)
     inputs.assign(rowwise->operand_begin(), rowwise->operand_end());
   for (ProductOp product : products)
     inputs.push_back(product.getB());
+  SmallVector<Type> types;
+  for (Value value : ArrayRef(replaced).take_front(kept.size()))
+    types.push_back(value.getType());
+  for (ProductOp product : products)
+    types.push_back(product.getType());
+  SmallVector<int64_t> ties;
+  bool hasSegments = false;
+  for (ShortConvOp convolution : convolutions) {
+    if (!isConvolved || !convolution)
+      continue;
+    if (!hasSegments)
+      inputs.push_back(convolution.getSegments());
+    hasSegments = true;
+    inputs.push_back(convolution.getWeight());
+    llvm::append_values(ties, int64_t(types.size()), int64_t(inputs.size()));
+    inputs.push_back(convolution.getState());
+    types.push_back(convolution.getState().getType());
+  }
+  DispatchOp dispatch =
+      scheduler.dispatch(builder, location(), program, inputs, types, ties);
+  return SmallVector<Value>(dispatch->getResults());
+}
+
+/// Convolutions are part of the launch where every segment is one row: then the
+/// rows before it are in the state.
+SmallVector<Value> ProductGroup::atOnce(OpBuilder &builder) {
+  if (llvm::none_of(convolutions, [](ShortConvOp op) { return bool(op); }))
+    return launch(builder, /*isConvolved=*/false);
   SmallVector<Type> types = llvm::map_to_vector(
       replaced, [](Value value) { return value.getType(); });
-  DispatchOp dispatch =
-      scheduler.dispatch(builder, location(), program, inputs, types);
-  return SmallVector<Value>(dispatch->getResults());
+  AffineExpr longest = getSymbolExpr(CallSymbol::longest, builder.getContext());
+  return SmallVector<Value>(scheduler.either(
+      builder, location(), types, 1 - longest,
+      [&](OpBuilder &inner) { return launch(inner, /*isConvolved=*/true); },
+      [&](OpBuilder &inner) {
+        SmallVector<Value> made = launch(inner, /*isConvolved=*/false);
+        IRMapping mapping;
+        for (auto [n, product] : llvm::enumerate(products))
+          mapping.map(product.getResult(), made[kept.size() + n]);
+        convolveApart(inner, mapping);
+        made.truncate(kept.size());
+        for (Value value : ArrayRef(replaced).drop_front(kept.size()))
+          made.push_back(mapping.lookup(value));
+        return made;
+      }));
+}
+
+void ProductGroup::convolveApart(OpBuilder &builder, IRMapping &mapping) {
+  for (ShortConvOp convolution : convolutions)
+    if (convolution)
+      copies.push_back(builder.clone(*convolution, mapping));
 }
 
 /// Copies of the operations, which are scheduled where they are.
@@ -202,6 +292,7 @@ SmallVector<Value> ProductGroup::oneByOne(OpBuilder &builder) {
     copies.push_back(builder.clone(*rowwise, mapping));
   for (ProductOp product : products)
     copies.push_back(builder.clone(*product, mapping));
+  convolveApart(builder, mapping);
   return llvm::map_to_vector(
       replaced, [&](Value value) { return mapping.lookup(value); });
 }
@@ -220,8 +311,7 @@ void ProductGroup::explain() {
 LogicalResult ProductGroup::schedule() {
   hoistWeights();
   explain();
-  tile::ProgramOp program = makeProgram();
-  if (!program)
+  if (!makeProgram(/*isConvolved=*/false))
     return failure();
   OpBuilder builder(place());
   SmallVector<Type> types = llvm::map_to_vector(
@@ -230,18 +320,26 @@ LogicalResult ProductGroup::schedule() {
       getSizes(cast<RankedTensorType>(rows.getType())).getResult(0);
   ValueRange made = scheduler.either(
       builder, location(), types, scheduler.target.readingRows - count,
-      [&](OpBuilder &inner) { return atOnce(inner, program); },
+      [&](OpBuilder &inner) { return atOnce(inner); },
       [&](OpBuilder &inner) { return oneByOne(inner); });
   for (auto [value, by] : llvm::zip_equal(replaced, made))
     value.replaceAllUsesWith(by);
+  for (ShortConvOp convolution : convolutions)
+    if (convolution)
+      convolution.erase();
   for (ProductOp product : products)
     product.erase();
   if (rowwise)
     rowwise->erase();
   for (Operation *copy : copies) {
-    auto product = dyn_cast<ProductOp>(copy);
-    if (failed(product ? scheduleOp(scheduler, product)
-                       : scheduleRowwise(scheduler, copy)))
+    LogicalResult scheduled = TypeSwitch<Operation *, LogicalResult>(copy)
+                                  .Case<ProductOp, ShortConvOp>([&](auto op) {
+                                    return scheduleOp(scheduler, op);
+                                  })
+                                  .Default([&](Operation *op) {
+                                    return scheduleRowwise(scheduler, op);
+                                  });
+    if (failed(scheduled))
       return failure();
   }
   return success();

@@ -28,19 +28,30 @@ private:
   int64_t tilesOf(const Matrix &matrix) const {
     return llvm::divideCeil(matrix.columns, s.columnTile);
   }
+  int64_t numConvolved() const {
+    return llvm::count_if(s.matrices,
+                          [](const Matrix &m) { return m.isConvolved; });
+  }
   /// The first of this point's columns, if they are of matrix n.
   Value columnOf(unsigned n);
   SmallVector<Value> columnLimit(unsigned n);
+  /// The weight (0) or the state (1) behind matrix n.
+  Value convolutionView(unsigned n, unsigned which);
   Values loadMatrix(unsigned n);
+  /// The taps, then the rows before this one, of convolution n if it is one.
+  Values loadConvolution(unsigned n);
   Values loadFrom(unsigned n);
   Value makeRow();
-  void store(Value sums, unsigned n);
+  void store(Value sums, unsigned n, ValueRange convolution);
+  Value convolve(Value sums, unsigned n, ValueRange convolution);
 
   const RowProductsShape &s;
   const RowwiseBody *body;
   /// Of the points of matrix n, and views.
   SmallVector<int64_t> firstTile;
-  unsigned firstMatrix = 1;
+  unsigned firstMatrix = 1, firstConvolution = 2;
+  /// Of this point's row; where there are convolutions.
+  Segment segment;
   KernelBuilder k;
 };
 } // namespace
@@ -48,7 +59,10 @@ private:
 RowProducts::RowProducts(OpBuilder &builder, Location loc,
                          const RowProductsShape &shape, const RowwiseBody *body)
     : s(shape), body(body), k(makeBuilder(builder, loc)) {
-  firstMatrix = k.numViews() - 2 * s.matrices.size() - s.kept.size();
+  const unsigned ofConvolutions = numConvolved() ? 2 + 2 * numConvolved() : 0;
+  firstConvolution =
+      k.numViews() - s.matrices.size() - s.kept.size() - ofConvolutions;
+  firstMatrix = firstConvolution - s.matrices.size();
   firstTile.push_back(0);
   for (const Matrix &matrix : s.matrices)
     firstTile.push_back(firstTile.back() + tilesOf(matrix));
@@ -65,6 +79,15 @@ SmallVector<Type> RowProducts::viewTypes(MLIRContext *context) const {
   for (const Matrix &matrix : s.matrices)
     types.push_back(
         KernelBuilder::viewType(context, {matrix.columns, s.depth}, s.element));
+  if (numConvolved())
+    llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
+  for (const Matrix &matrix : s.matrices)
+    if (matrix.isConvolved) {
+      types.push_back(
+          KernelBuilder::viewType(context, {matrix.columns, s.taps}));
+      types.push_back(KernelBuilder::viewType(
+          context, {rows, s.taps - 1, matrix.columns}, s.element));
+    }
   for (unsigned n : s.kept)
     types.push_back(body->resultView(n));
   for (const Matrix &matrix : s.matrices)
@@ -110,13 +133,41 @@ RowProducts::Values RowProducts::loadMatrix(unsigned n) {
   return pieces;
 }
 
-/// Of the matrices from number n on, the one that this point's columns are of.
+Value RowProducts::convolutionView(unsigned n, unsigned which) {
+  auto before = llvm::count_if(llvm::ArrayRef(s.matrices).take_front(n),
+                               [](const Matrix &m) { return m.isConvolved; });
+  return k.view(firstConvolution + 2 + 2 * before + which);
+}
+
+RowProducts::Values RowProducts::loadConvolution(unsigned n) {
+  if (!numConvolved())
+    return {};
+  const int64_t columns = s.columnTile;
+  if (!s.matrices[n].isConvolved)
+    return Values(2 * s.taps - 1, k.zeros({1, columns}));
+  Value column = columnOf(n);
+  Values rows;
+  auto add = [&](Value row) { rows.push_back(k.reshape(row, {1, columns})); };
+  for (int64_t tap = 0; tap < s.taps; ++tap)
+    add(k.load(convolutionView(n, 0), {column, k.idx(tap)}, {0}, {columns}));
+  for (int64_t row = 0; row + 1 < s.taps; ++row)
+    add(k.load(convolutionView(n, 1), {segment.slot, k.idx(row), column}, {2},
+               {columns}));
+  return rows;
+}
+
+/// Of the matrices from number n on, the one that this point's columns are of,
+/// and what its convolution needs.
 RowProducts::Values RowProducts::loadFrom(unsigned n) {
+  auto here = [&] {
+    Values loaded = loadMatrix(n);
+    loaded.append(loadConvolution(n));
+    return loaded;
+  };
   if (n + 1 == s.matrices.size())
-    return loadMatrix(n);
-  return k.choose(
-      k.lt(k.id(0), k.idx(firstTile[n + 1])), [&] { return loadMatrix(n); },
-      [&] { return loadFrom(n + 1); });
+    return here();
+  return k.choose(k.lt(k.id(0), k.idx(firstTile[n + 1])), here,
+                  [&] { return loadFrom(n + 1); });
 }
 
 /// a as [1, depth]; what else the row-wise operation gives is stored by the
@@ -134,14 +185,41 @@ Value RowProducts::makeRow() {
   if (!s.kept.empty())
     k.when(k.eq(k.id(0), k.idx(0)), [&] {
       for (auto [n, result] : llvm::enumerate(s.kept))
-        body->store(e, result, k.view(firstMatrix + s.matrices.size() + n), row,
-                    numRows);
+        body->store(
+            e, result,
+            k.view(k.numViews() - s.matrices.size() - s.kept.size() + n), row,
+            numRows);
     });
   return k.reshape(e.tileOf(body->results[s.row]), {1, s.depth});
 }
 
-void RowProducts::store(Value sums, unsigned n) {
+/// The row is the only one of its segment, so that all before it are in the
+/// state, of which this point alone has these columns.
+Value RowProducts::convolve(Value sums, unsigned n, ValueRange convolution) {
+  Value input = s.element ? k.rounded(sums, s.element) : sums;
+  Values seen(convolution.drop_front(s.taps));
+  seen.push_back(input);
+  Value result;
+  for (auto [tap, row] :
+       llvm::zip_equal(convolution.take_front(s.taps), seen)) {
+    Value term = k.mul(tap, row);
+    result = result ? k.add(result, term) : term;
+  }
+  // Rows behind the last segment are of none.
+  Value row = k.id(1), column = columnOf(n);
+  Value isReal = k.both(k.le(segment.begin, row), k.lt(row, segment.end));
+  k.when(isReal, [&] {
+    for (auto [at, kept] : llvm::enumerate(llvm::ArrayRef(seen).drop_front()))
+      k.store(kept, convolutionView(n, 1), {segment.slot, k.idx(at), column},
+              {1, 2});
+  });
+  return result;
+}
+
+void RowProducts::store(Value sums, unsigned n, ValueRange convolution) {
   Value column = columnOf(n), row = k.id(1);
+  if (s.matrices[n].isConvolved)
+    sums = convolve(sums, n, convolution);
   SmallVector<Value> limits = columnLimit(n);
   if (!limits.empty())
     limits.insert(limits.begin(), k.add(row, k.idx(1)));
@@ -150,7 +228,16 @@ void RowProducts::store(Value sums, unsigned n) {
 }
 
 ProgramOp RowProducts::emit() {
-  Values pieces = loadFrom(0);
+  if (numConvolved()) {
+    Value of = k.loadScalar(k.view(firstConvolution + 1), {k.id(1)});
+    segment = k.segment(k.view(firstConvolution), k.toIndex(of));
+  }
+  Values loaded = loadFrom(0);
+  ValueRange pieces = loaded, convolution;
+  if (numConvolved()) {
+    convolution = pieces.take_back(2 * s.taps - 1);
+    pieces = pieces.drop_back(2 * s.taps - 1);
+  }
   Value row = makeRow(), sums;
   for (auto [n, piece] : llvm::enumerate(pieces)) {
     ArrayRef<int64_t> shape =
@@ -162,14 +249,14 @@ ProgramOp RowProducts::emit() {
   }
   sums = k.reshape(sums, {1, s.columnTile});
   if (s.matrices.size() == 1) {
-    store(sums, 0);
+    store(sums, 0, convolution);
     return k.finish();
   }
   for (unsigned n = 0; n < s.matrices.size(); ++n) {
     Value isHere = k.lt(k.id(0), k.idx(firstTile[n + 1]));
     if (n > 0)
       isHere = k.both(isHere, k.ge(k.id(0), k.idx(firstTile[n])));
-    k.when(isHere, [&] { store(sums, n); });
+    k.when(isHere, [&] { store(sums, n, convolution); });
   }
   return k.finish();
 }

@@ -20,11 +20,17 @@ struct RowProductsShape {
     int64_t columns;
     /// Of the result; null is f32.
     mlir::Type result = {};
+    /// Behind the product there is a short convolution with a state, whose
+    /// result is c_i; every row is a segment of its own then. The taps are
+    /// those of the shape.
+    bool isConvolved = false;
   };
   llvm::SmallVector<Matrix> matrices;
   int64_t depth = 64;
   /// Columns that a point takes, and its depth at once.
   int64_t columnTile = 4, depthTile = 8192;
+  /// Of the short convolutions; a block of columns divides their channels.
+  int64_t taps = 4;
   /// The number of rows, for the grid; null means the tokens.
   mlir::AffineExpr rows = {};
   /// Of a and the matrices; null is f32.
@@ -38,9 +44,11 @@ struct RowProductsShape {
   llvm::SmallVector<unsigned> kept;
 };
 
-/// Views: a, or the operands of the row-wise operation; the matrices; the kept
-/// results; c_i. One point per row and block of columns of any matrix. No
-/// matrix unit, whose sums would wait for one another: what costs is reading
+/// Views: a, or the operands of the row-wise operation; the matrices; where
+/// there are convolutions segment table, token segments and, of each, the
+/// weight [columns, taps] and the state [slots, taps − 1, columns], in place;
+/// the kept results; c_i. One point per row and block of columns of any matrix.
+/// No matrix unit, whose sums would wait for one another: what costs is reading
 /// the matrices, so that all of a point's part is asked for at once, before the
 /// row is there, and every point makes the row for itself. Fails with an error
 /// at a row-wise operation that has shapes that tiles cannot have.
