@@ -4,10 +4,10 @@
 
 Takes the launches of `backward` and `update` that are no products, attention or
 recurrences from artefacts with code for the GPU here, and times each kernel alone
-with buffers of its own, beside a copy on the device in the same process. Bytes
-are what a kernel must read and write once. Kernels that move less than 32 MB,
-which stay in the second-level cache, are summed up in one line. Needs torch and
-the driver, no compiler.
+with buffers of its own, beside a copy of as many bytes on the device in the same
+process. Bytes are what a kernel must read and write, each tensor once. Kernels
+that move less than 32 MB, which stay in the second-level cache, are summed up in
+one line. Needs torch and the driver, no compiler.
 """
 
 import argparse
@@ -86,6 +86,9 @@ class Memory:
         self.args, self.vocab = args, vocab
         self.pool = {}
 
+    def of(self, view, number):
+        return self.buffer(view["kind"], DTYPES[view["type"]], extent(view), number)
+
     def buffer(self, kind, dtype, elements, number):
         key = (kind if kind in self.special else "", dtype, elements, number)
         if key not in self.pool:
@@ -112,15 +115,17 @@ def extent(view):
     return 1 + sum((size - 1) * stride for size, stride in zip(view["sizes"], view["strides"]))
 
 
-def bytes_moved(entry, name, views):
+def bytes_moved(entry, name, views, memory):
     """What the launch must read and write, each element once."""
-    tokens = next((v["count"] for v in views if v["kind"] == "ids"), 0)
     total = 0
-    for view in views:
+    for number, view in enumerate(views):
         count, kind = view["count"], view["kind"]
         if name.startswith("embed") and kind in ("param_copy", "param", "gradient"):
-            count = min(tokens, view["sizes"][0]) * view["sizes"][1]
-        overwritten = (
+            # Rows of the table that the call has tokens of.
+            ids = next(n for n, other in enumerate(views) if other["kind"] == "ids")
+            tensor = memory.of(views[ids], ids)
+            count = tensor.unique().numel() * view["sizes"][1]
+        overwritten = view["in_place"] or (
             kind == "gradient" if entry == "backward" else kind in ("param", "moment1", "moment2")
         )
         total += count * DTYPES[view["type"]].itemsize * (2 if overwritten else 1)
@@ -142,44 +147,67 @@ def time_us(run, repeats=8, rounds=7):
     return sorted(times)[rounds // 2]
 
 
-def launches(artefact, symbols):
-    """(entry, op, kernel, views) of every row-wise launch of a training step."""
+def pieces_of(rows, number, request):
+    """Symbols of a launch, and how often it runs: once for every piece of rows."""
+    for piece in rows.get("pieces", ()):
+        if piece["first"] <= number <= piece["last"]:
+            tokens = min(piece["rows"], request["tokens"])
+            return dict(request, tokens=tokens), -(-request["tokens"] // tokens)
+    return request, 1
+
+
+def views_of(choice, buffers, seen, symbols):
+    """The views of a launch. One that makes no buffer of its own overwrites the
+    largest that it reads."""
+    views, makes = [], False
+    for view in choice["views"]:
+        buffer = buffers[view["buffer"]]
+        sizes = [evaluate(size, symbols) for size in view["sizes"]]
+        count = 1
+        for size in sizes:
+            count *= size
+        makes |= view["buffer"] not in seen and buffer["kind"] == "arena"
+        makes |= buffer["kind"] not in ("arena", "param", "param_copy", *Memory.special)
+        seen.add(view["buffer"])
+        views.append(
+            dict(
+                sizes=sizes,
+                strides=[evaluate(stride, symbols) for stride in view["strides"]],
+                count=count,
+                kind=buffer["kind"],
+                type=buffer["type"],
+                in_place=False,
+            )
+        )
+    if not makes:
+        max(views, key=operator.itemgetter("count"))["in_place"] = True
+    return views
+
+
+def launches(artefact, request):
+    """(entry, op, kernel, symbols, times, views) of the row-wise launches of a
+    training step."""
     for entry in ("backward", "update"):
         rows = artefact.plan["entries"].get(entry)
-        for launch in rows["launches"] if rows else ():
+        seen = set()
+        for number, launch in enumerate(rows["launches"] if rows else ()):
+            symbols, times = pieces_of(rows, number, request)
             for choice in launch["alternatives"]:
                 if choice["guard"] is None or evaluate(choice["guard"], symbols):
                     break
             else:
                 continue
             kernel = artefact.plan["kernels"][choice["kernel"]]
+            views = views_of(choice, rows["buffers"], seen, symbols)
             if kernel["name"].startswith(OTHERS) and not kernel["name"].startswith("product_sum"):
                 continue
-            views = []
-            for view in choice["views"]:
-                buffer = rows["buffers"][view["buffer"]]
-                sizes = [evaluate(size, symbols) for size in view["sizes"]]
-                count = 1
-                for size in sizes:
-                    count *= size
-                strides = [evaluate(stride, symbols) for stride in view["strides"]]
-                views.append(
-                    dict(
-                        sizes=sizes,
-                        strides=strides,
-                        count=count,
-                        kind=buffer["kind"],
-                        type=buffer["type"],
-                        offset=evaluate(view["offset"], symbols),
-                    )
-                )
-            yield entry, launch["op"], kernel, views
+            yield entry, launch["op"], kernel, symbols, times, views
 
 
 def bind(artefact, kernel, views, memory, symbols):
     words, alive = [], []
     for number, view in enumerate(views):
-        tensor = memory.buffer(view["kind"], DTYPES[view["type"]], extent(view), number)
+        tensor = memory.of(view, number)
         pad = [0] * (4 - len(view["sizes"]))
         words += [tensor.data_ptr(), *view["sizes"], *pad, *view["strides"], *pad]
         alive.append(tensor)
@@ -200,46 +228,60 @@ def bind(artefact, kernel, views, memory, symbols):
     return launch
 
 
-def copy_rate():
-    source = torch.empty(1 << 28, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    return 2 * source.numel() / time_us(lambda: target.copy_(source)) * 1e6
+class Copies:
+    """Times of copies that move given numbers of bytes, half of them read."""
+
+    LARGEST = 4 << 30
+
+    def __init__(self):
+        self.source = torch.empty(self.LARGEST // 2, dtype=torch.uint8, device="cuda")
+        self.target = torch.empty_like(self.source)
+        self.known = {}
+
+    def us(self, moved):
+        """Of more bytes than `LARGEST`, at the rate of a copy of that many."""
+        size = min(moved, self.LARGEST) // 512 * 256
+        if size not in self.known:
+            source, target = self.source[:size], self.target[:size]
+            self.known[size] = time_us(lambda: target.copy_(source))
+        return self.known[size] * moved / (2 * size)
 
 
-def measure(path, args):
+def measure(path, args, copies):
     artefact = Artefact(path)
-    symbols = dict(
+    request = dict(
         tokens=args.segments * args.length, segments=args.segments, longest=args.length,
         slots=0, context=0, depth=0)
     meta = json.loads(artefact.sections["meta", ""])
     memory = Memory(args, meta["vocab"])
     kinds = collections.OrderedDict()
-    for entry, op, kernel, views in launches(artefact, symbols):
+    for entry, op, kernel, symbols, times, views in launches(artefact, request):
         shapes = tuple((tuple(v["sizes"]), tuple(v["strides"]), v["type"]) for v in views)
-        row = kinds.setdefault((kernel["symbol"], shapes), [entry, op, kernel, views, 0])
-        row[4] += 1
-    rate = copy_rate()
-    print(f"{path.name}: {symbols['tokens']} rows, copy {rate / 1e9:.0f} GB/s")
-    print(f"{'kernel':34} {'op':20} {'times':>5} {'MB':>7} {'us':>8} {'GB/s':>6} share")
+        row = kinds.setdefault((kernel["symbol"], shapes), [entry, op, kernel, symbols, views, 0])
+        row[5] += times
+    print(f"{path.name}: {request['tokens']} rows, a copy of 512 MB "
+          f"{(512 << 20) / copies.us(512 << 20) / 1e3:.0f} GB/s")
+    print(f"{'kernel':34} {'op':20} {'times':>5} {'MB':>7} {'us':>8} {'copy':>8} {'GB/s':>6} share")
     small, below, whole, ideal = 0.0, [], 0.0, 0.0
     few = 0
-    for entry, op, kernel, views, times in kinds.values():
-        moved = bytes_moved(entry, kernel["name"], views)
+    for entry, op, kernel, symbols, views, times in kinds.values():
+        moved = bytes_moved(entry, kernel["name"], views, memory)
         us = time_us(bind(artefact, kernel, views, memory, symbols))
+        copy = copies.us(moved)
         whole += times * us
-        ideal += times * moved / rate * 1e6
+        ideal += times * copy
         if moved < SMALL:
             small += times * us
             few += times
             continue
-        share = moved / us * 1e6 / rate
-        line = (f"{kernel['name']:34} {op:20} {times:5} {moved / 1e6:7.0f} {us:8.1f} "
+        share = copy / us
+        line = (f"{kernel['name']:34} {op:20} {times:5} {moved / 1e6:7.0f} {us:8.1f} {copy:8.1f} "
                 f"{moved / us / 1e3:6.0f} {share:5.2f}")
         print(line, flush=True)
         if share < args.below:
             below.append(line)
     print(f"{few} launches of less than {SMALL >> 20} MB: {small:.0f} us in all")
-    print(f"all row-wise launches of a step: {whole / 1e3:.2f} ms, at the rate of a copy "
+    print(f"all row-wise launches of a step: {whole / 1e3:.2f} ms, as copies "
           f"{ideal / 1e3:.2f} ms")
     return below
 
@@ -253,9 +295,9 @@ def main():
     args = parser.parse_args()
     torch.cuda.init()
     torch.zeros(1, device="cuda")
-    below = []
+    copies, below = Copies(), []
     for path in args.artefacts:
-        below += [f"{path.stem}: {line}" for line in measure(path, args)]
+        below += [f"{path.stem}: {line}" for line in measure(path, args, copies)]
         torch.cuda.empty_cache()
     print(f"below {args.below:.0%} of the copy: {len(below)}")
     for line in below:

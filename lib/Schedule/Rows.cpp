@@ -278,24 +278,20 @@ LogicalResult hybrid::scheduleInPlace(Scheduler &scheduler, Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Embedding, loss, sums over tokens
+// Embedding, sums over tokens
 //===----------------------------------------------------------------------===//
 
-/// Replaces `op` by one launch of the program of `build`, with the operands of
-/// `op` or those given.
+/// Replaces `op` by one launch of the program of `build`.
 static LogicalResult
 replaceByLaunch(Scheduler &scheduler, Operation *op, StringRef variant,
-                llvm::function_ref<tile::ProgramOp(OpBuilder &)> build,
-                std::optional<ValueRange> inputs = {},
-                ArrayRef<int64_t> ties = {}) {
+                llvm::function_ref<tile::ProgramOp(OpBuilder &)> build) {
   tile::ProgramOp program =
       scheduler.programs.get(op, variant, [&](OpBuilder &programs, ModuleOp) {
         return build(programs);
       });
   OpBuilder builder(op);
-  DispatchOp dispatch = scheduler.dispatch(builder, op->getLoc(), program,
-                                           inputs.value_or(op->getOperands()),
-                                           op->getResultTypes(), ties);
+  DispatchOp dispatch = scheduler.dispatch(
+      builder, op->getLoc(), program, op->getOperands(), op->getResultTypes());
   op->replaceAllUsesWith(dispatch);
   op->erase();
   return success();
@@ -458,68 +454,4 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, LastRowsOp op) {
     return tile::buildLastRows(programs, op.getLoc(), x.getDimSize(1),
                                x.getElementType());
   });
-}
-
-static tile::CrossEntropyShape crossEntropyShape(Value logits,
-                                                 const TargetTraits &target) {
-  tile::CrossEntropyShape shape;
-  shape.rowTile = target.lossRows;
-  shape.columnTile = target.lossColumns;
-  shape.vocab = cast<RankedTensorType>(logits.getType()).getDimSize(1);
-  return shape;
-}
-
-LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyOp op) {
-  scheduler.chose(op, "HYB-S507", "online log-sum-exp",
-                  "one pass over the logits");
-  return replaceByLaunch(scheduler, op, "forward", [&](OpBuilder &programs) {
-    return tile::buildCrossEntropy(
-        programs, op.getLoc(),
-        crossEntropyShape(op.getLogits(), scheduler.target));
-  });
-}
-
-bool hybrid::isGradientOfSum(Operation *op) {
-  auto fill = dyn_cast_or_null<FillOp>(op);
-  return fill && fill.getValue().convertToDouble() == 1.0 &&
-         llvm::all_of(op->getUsers(), [](Operation *user) {
-           return isa<CrossEntropyGradOp>(user);
-         });
-}
-
-/// Whether the gradient may overwrite the logits: nothing reads them later, and
-/// they are not the caller's.
-static bool mayOverwriteLogits(CrossEntropyGradOp op) {
-  Value logits = op.getLogits();
-  return logits.getType() == op.getDlogits().getType() &&
-         logits.getDefiningOp<DispatchOp>() &&
-         llvm::all_of(logits.getUsers(), [&](Operation *user) {
-           return user == op || (user->getBlock() == op->getBlock() &&
-                                 user->isBeforeInBlock(op));
-         });
-}
-
-LogicalResult hybrid::scheduleOp(Scheduler &scheduler, CrossEntropyGradOp op) {
-  tile::CrossEntropyShape shape =
-      crossEntropyShape(op.getLogits(), scheduler.target);
-  shape.gradientElement = elementOf(op.getDlogits());
-  shape.inPlace = mayOverwriteLogits(op);
-  SmallVector<Value> inputs{op.getLogits(), op.getLabels(), op.getWeights()};
-  if (op.getDloss() && !isGradientOfSum(op.getDloss().getDefiningOp())) {
-    shape.hasLossGradient = true;
-    inputs.push_back(op.getDloss());
-  }
-  scheduler.chose(op, "HYB-S508",
-                  shape.inPlace ? "two passes over the logits, in place"
-                                : "two passes over the logits",
-                  "the log-sum-exp is computed again, not saved");
-  std::string variant = shape.hasLossGradient ? "backward" : "backward_of_sum";
-  static constexpr int64_t overwritesLogits[] = {0, 0};
-  return replaceByLaunch(
-      scheduler, op, variant + (shape.inPlace ? "_in_place" : ""),
-      [&](OpBuilder &programs) {
-        return tile::buildCrossEntropyGrad(programs, op.getLoc(), shape);
-      },
-      ValueRange(inputs),
-      shape.inPlace ? ArrayRef(overwritesLogits) : ArrayRef<int64_t>());
 }

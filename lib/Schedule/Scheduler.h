@@ -51,6 +51,10 @@ public:
   ProgramTable programs;
   /// Rows of a piece of a loss head; 0: the target's.
   int64_t pieceRows = 0;
+  /// What the launch of a loss gives to the adjoints behind it: the largest
+  /// logit of each row and the sum of its exponentials, [tokens].
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>>
+      lossStatistics;
   unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0,
            numPieces = 0;
 };

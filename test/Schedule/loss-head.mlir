@@ -3,7 +3,8 @@
 
 // The products around a loss, the loss and its adjoint run for some rows at a
 // time: 256 where logits have 20000 columns, 4096 on a GPU. The gradient of f32
-// logits overwrites them, and that of the weight is added to in place.
+// logits overwrites them, and that of the weight is added to in place. The loss
+// gives the adjoint two numbers of each row.
 
 // CHECK-LABEL: func.func @backward
 // CHECK:         %[[R:.*]]:3 = hybrid.pieces of 256 rows(%arg1, %arg3, %arg4) sums(%arg2)
@@ -11,11 +12,11 @@
 // CUDA:          hybrid.pieces of 4096 rows
 // CHECK-NEXT:    ^bb0(%[[X:.*]]: tensor<?x16xf32>, %[[Y:.*]]: tensor<?xi32>, %[[W:.*]]: tensor<?xf32>, %[[SUM:.*]]: tensor<20000x16xf32>):
 // CHECK-NEXT:      %[[LOGITS:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%[[X]], %arg0)
-// CHECK-NEXT:      %[[LOSS:.*]] = hybrid.dispatch @cross_entropy_{{[0-9a-f]+}}(%[[LOGITS]], %[[Y]], %[[W]])
-// CHECK-NEXT:      %[[D:.*]] = hybrid.dispatch @cross_entropy_grad_{{[0-9a-f]+}}(%[[LOGITS]], %[[Y]], %[[W]]) ties = [0, 0]
+// CHECK-NEXT:      %[[LOSS:.*]]:3 = hybrid.dispatch @cross_entropy_{{[0-9a-f]+}}(%[[LOGITS]], %[[Y]], %[[W]])
+// CHECK-NEXT:      %[[D:.*]] = hybrid.dispatch @cross_entropy_grad_{{[0-9a-f]+}}(%[[LOGITS]], %[[Y]], %[[W]], %[[LOSS]]#1, %[[LOSS]]#2) ties = [0, 0]
 // CHECK-NEXT:      %[[DX:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%[[D]], %arg0)
 // CHECK-NEXT:      %[[DW:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%[[D]], %[[X]], %[[SUM]]) ties = [0, 2]
-// CHECK-NEXT:      hybrid.yield %[[LOSS]], %[[DX]], %[[DW]]
+// CHECK-NEXT:      hybrid.yield %[[LOSS]]#0, %[[DX]], %[[DW]]
 // CHECK:         return %[[R]]#0, %[[R]]#2, %[[R]]#1
 func.func @backward(%w: tensor<20000x16xf32> {hybrid.role = "param", hybrid.path = "w"},
                     %x: tensor<?x16xf32> {hybrid.role = "input", hybrid.path = "x"},
@@ -35,7 +36,8 @@ func.func @backward(%w: tensor<20000x16xf32> {hybrid.role = "param", hybrid.path
 
 // -----
 
-// In a narrow type the gradient is rounded as it is made, beside the logits. A
+// In a narrow type the gradient is rounded as it is made, beside the logits; in
+// front of the loss it goes through them twice. A
 // tied weight's gradient goes on behind the pieces; small logits are one piece
 // up to many rows.
 

@@ -31,6 +31,7 @@ public:
   KernelBuilder::Values statistics();
   /// One number per row, [rows, 1].
   Value perRow(unsigned view);
+  void storePerRow(Value value, Value view);
   /// `value`, and 0 where the label is -100.
   Value zeroIfIgnored(Value value);
   /// Calls `body` for the first column of every tile.
@@ -60,6 +61,10 @@ LossRows::LossRows(KernelBuilder &k, const CrossEntropyShape &s,
 Value LossRows::perRow(unsigned view) {
   return k.reshape(k.load(k.view(view), {row}, {0}, {s.rowTile}, {tokens}),
                    columnShape);
+}
+
+void LossRows::storePerRow(Value value, Value view) {
+  k.store(k.reshape(value, {s.rowTile}), view, {row}, {0}, {tokens});
 }
 
 KernelBuilder::Values LossRows::overColumns(ValueRange carried,
@@ -117,12 +122,16 @@ static SmallVector<Type> viewTypes(MLIRContext *c, const CrossEntropyShape &s) {
           KernelBuilder::viewTypeI32(c, {t}), KernelBuilder::viewType(c, {t})};
 }
 
+static Type perRowType(MLIRContext *c) {
+  return KernelBuilder::viewType(c, {ShapedType::kDynamic});
+}
+
 ProgramOp hybrid::tile::buildCrossEntropy(OpBuilder &builder, Location loc,
                                           const CrossEntropyShape &s) {
-  enum View : unsigned { Logits, Labels, Weights, Loss };
+  enum View : unsigned { Logits, Labels, Weights, Loss, Largest, Sum };
   MLIRContext *c = builder.getContext();
   SmallVector<Type> types = viewTypes(c, s);
-  types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic}));
+  types.append(s.hasStatistics ? 3 : 1, perRowType(c));
   KernelBuilder k(builder, loc, "cross_entropy",
                   {Symbols(c).tokens.ceilDiv(s.rowTile)}, {Order::parallel},
                   types);
@@ -130,45 +139,71 @@ ProgramOp hybrid::tile::buildCrossEntropy(OpBuilder &builder, Location loc,
   KernelBuilder::Values stats = rows.statistics();
   Value logSum = k.add(stats[0], k.log(stats[1]));
   Value loss = k.mul(rows.perRow(Weights), k.sub(logSum, stats[2]));
-  loss = rows.zeroIfIgnored(loss);
-  k.store(k.reshape(loss, {s.rowTile}), k.view(Loss), {rows.row}, {0},
-          {rows.tokens});
+  rows.storePerRow(rows.zeroIfIgnored(loss), k.view(Loss));
+  if (s.hasStatistics) {
+    rows.storePerRow(stats[0], k.view(Largest));
+    rows.storePerRow(stats[1], k.view(Sum));
+  }
   return k.finish();
 }
 
+/// softmax - onehot of the columns from `column` on, times `factor`, which is
+/// `share` times the sum of the row's exponentials.
+static void storeGradient(KernelBuilder &k, const CrossEntropyShape &s,
+                          LossRows &rows, Value column, Value largest,
+                          Value share, Value factor, Value dlogits) {
+  Value terms =
+      k.exp(k.sub(rows.load(column), k.broadcast(largest, rows.shape)));
+  Value softmax = k.mul(terms, k.broadcast(share, rows.shape));
+  Value onehot = k.select(rows.isLabel(column), k.broadcast(factor, rows.shape),
+                          k.zeros(rows.shape));
+  Value gradient = rows.zeroIfIgnored(k.sub(softmax, onehot));
+  SmallVector<Value> limits = {rows.tokens};
+  if (s.vocab % rows.columns != 0)
+    limits.push_back(k.idx(s.vocab));
+  k.store(gradient, dlogits, {rows.row, column}, {0, 1}, limits);
+}
+
+/// With statistics at hand every tile stands alone; else a point goes through
+/// its rows twice.
 ProgramOp hybrid::tile::buildCrossEntropyGrad(OpBuilder &builder, Location loc,
                                               const CrossEntropyShape &s) {
-  enum View : unsigned { Logits, Labels, Weights, DLoss };
+  enum View : unsigned { Logits, Labels, Weights };
   MLIRContext *c = builder.getContext();
   SmallVector<Type> types = viewTypes(c, s);
-  if (s.hasLossGradient)
-    types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic}));
+  auto viewIf = [&](bool isThere, unsigned count) {
+    unsigned first = types.size();
+    types.append(isThere ? count : 0, perRowType(c));
+    return first;
+  };
+  unsigned dloss = viewIf(s.hasLossGradient, 1);
+  unsigned statistics = viewIf(s.hasStatistics, 2);
   if (!s.inPlace)
     types.push_back(KernelBuilder::viewType(c, {ShapedType::kDynamic, s.vocab},
                                             s.gradientElement));
-  KernelBuilder k(builder, loc, "cross_entropy_grad",
-                  {Symbols(c).tokens.ceilDiv(s.rowTile)}, {Order::parallel},
-                  types);
+  SmallVector<AffineExpr> grid = {Symbols(c).tokens.ceilDiv(s.rowTile)};
+  int64_t columns = std::min(s.columnTile, s.vocab);
+  if (s.hasStatistics)
+    grid.push_back(getAffineConstantExpr(s.vocab, c).ceilDiv(columns));
+  KernelBuilder k(builder, loc, "cross_entropy_grad", grid,
+                  SmallVector<Order>(grid.size(), Order::parallel), types);
   LossRows rows(k, s, Logits, Labels);
-  KernelBuilder::Values stats = rows.statistics();
+  KernelBuilder::Values stats =
+      s.hasStatistics ? KernelBuilder::Values{rows.perRow(statistics),
+                                              rows.perRow(statistics + 1)}
+                      : rows.statistics();
   Value factor = rows.perRow(Weights);
   if (s.hasLossGradient)
-    factor = k.mul(factor, rows.perRow(DLoss));
+    factor = k.mul(factor, rows.perRow(dloss));
   Value share = k.div(factor, stats[1]),
         dlogits = k.view(s.inPlace ? Logits : k.numViews() - 1);
-  rows.overColumns({}, [&](Value column, ValueRange) {
-    Value terms =
-        k.exp(k.sub(rows.load(column), k.broadcast(stats[0], rows.shape)));
-    Value softmax = k.mul(terms, k.broadcast(share, rows.shape));
-    Value onehot =
-        k.select(rows.isLabel(column), k.broadcast(factor, rows.shape),
-                 k.zeros(rows.shape));
-    Value gradient = rows.zeroIfIgnored(k.sub(softmax, onehot));
-    SmallVector<Value> limits = {rows.tokens};
-    if (s.vocab % rows.columns != 0)
-      limits.push_back(k.idx(s.vocab));
-    k.store(gradient, dlogits, {rows.row, column}, {0, 1}, limits);
+  auto store = [&](Value column, ValueRange) {
+    storeGradient(k, s, rows, column, stats[0], share, factor, dlogits);
     return KernelBuilder::Values{};
-  });
+  };
+  if (s.hasStatistics)
+    store(k.mul(k.id(1), k.idx(columns)), {});
+  else
+    rows.overColumns({}, store);
   return k.finish();
 }

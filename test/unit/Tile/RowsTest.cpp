@@ -78,7 +78,7 @@ TEST_F(RowsTest, CrossEntropy) {
   ignoreSome = true;
   // One tile, several, and a ragged last one.
   for (int64_t columns : {64, 4, 3}) {
-    CrossEntropyShape shape{8, columns, 8, false};
+    CrossEntropyShape shape{8, columns, 8};
     std::string arguments =
         "%l: tensor<?x8xf32>, %n: tensor<?xi32>, %w: tensor<?xf32>";
     compare(function(arguments,
@@ -110,6 +110,35 @@ TEST_F(RowsTest, CrossEntropy) {
   }
 }
 
+// What the loss keeps of a row gives the adjoint the same numbers as computing
+// it again, to the bit, over several tiles of which the last is ragged.
+TEST_F(RowsTest, CrossEntropyWithStatistics) {
+  constexpr int64_t tokens = 19, vocab = 10;
+  CrossEntropyShape shape{vocab, 4, 8};
+  HostBuffer logits = random({tokens, vocab}), weights = random({tokens});
+  HostBuffer labels({tokens}, 0.0), dloss = random({tokens});
+  for (int64_t n = 0; n < tokens; ++n)
+    labels({n}) = n % 5 == 4 ? -100 : double(n % vocab);
+  HostBuffer loss({tokens}, kNaN), again({tokens}, kNaN);
+  HostBuffer largest({tokens}, kNaN), sum({tokens}, kNaN);
+  HostBuffer known({tokens, vocab}, kNaN), computed({tokens, vocab}, kNaN);
+  int64_t symbols[] = {tokens, 1, tokens, 0, 0, 0};
+  OpBuilder b = builder();
+  Location loc = b.getUnknownLoc();
+  run(buildCrossEntropy(b, loc, shape), {&logits, &labels, &weights, &again},
+      symbols);
+  shape.hasLossGradient = true;
+  run(buildCrossEntropyGrad(b, loc, shape),
+      {&logits, &labels, &weights, &dloss, &computed}, symbols);
+  shape.hasStatistics = true;
+  run(buildCrossEntropy(b, loc, shape),
+      {&logits, &labels, &weights, &loss, &largest, &sum}, symbols);
+  run(buildCrossEntropyGrad(b, loc, shape),
+      {&logits, &labels, &weights, &dloss, &largest, &sum, &known}, symbols);
+  EXPECT_EQ(distance(loss, again), 0.0);
+  EXPECT_EQ(distance(known, computed), 0.0);
+}
+
 // Labels [2, -100, 0] over equal logits: ln 3, 0, ln 3, and no gradient where
 // the label is ignored, whatever its weight is.
 TEST_F(RowsTest, TRN_04) {
@@ -119,7 +148,7 @@ TEST_F(RowsTest, TRN_04) {
   labels({1}) = -100;
   weights({1}) = kNaN;
   OpBuilder b = builder();
-  CrossEntropyShape shape{3, 1024, 8, false};
+  CrossEntropyShape shape{3, 1024, 8};
   int64_t symbols[] = {3, 1, 3, 0, 0, 0};
   run(buildCrossEntropy(b, b.getUnknownLoc(), shape),
       {&logits, &labels, &weights, &loss}, symbols);

@@ -38,6 +38,9 @@ struct CrossEntropyShape {
   int64_t vocab = 256;
   /// Columns per tile of the online log-sum-exp; rows per tile.
   int64_t columnTile = 1024, rowTile = 8;
+  /// Whether the largest logit of each row, and the sum of the exponentials of
+  /// what is below it, are results of the loss and known to the adjoint.
+  bool hasStatistics = false;
   /// Adjoint alone: whether a view of dloss [t] is given.
   bool hasLossGradient = false;
   /// Adjoint alone: dlogits overwrites the logits and has no view of its own.
@@ -47,12 +50,14 @@ struct CrossEntropyShape {
 };
 
 /// loss_t = weights_t (ln Σ_n exp(logits_t[n]) - logits_t[labels_t]), 0 for the
-/// label -100. Views: logits [t, V], labels [t] i32, weights [t], loss [t].
+/// label -100. Views: logits [t, V], labels [t] i32, weights [t], loss [t],
+/// (largest [t], sum [t]).
 ProgramOp buildCrossEntropy(mlir::OpBuilder &builder, mlir::Location loc,
                             const CrossEntropyShape &shape);
 
 /// dlogits_t = dloss_t weights_t (softmax(logits_t) - onehot(labels_t)). Views:
-/// logits, labels, weights, (dloss), dlogits.
+/// logits, labels, weights, (dloss), (largest, sum), dlogits. One point per
+/// block of rows, or per tile where the statistics are known.
 ProgramOp buildCrossEntropyGrad(mlir::OpBuilder &builder, mlir::Location loc,
                                 const CrossEntropyShape &shape);
 
