@@ -24,6 +24,56 @@ std::optional<unsigned> DispatchOp::getTiedInput(unsigned result) {
   return std::nullopt;
 }
 
+DispatchOp DispatchOp::getFactors() {
+  return getProductAttr().getParts()
+             ? getInputs().front().getDefiningOp<DispatchOp>()
+             : *this;
+}
+
+static RankedTensorType matrixType(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() == 2 && isa<FloatType>(type.getElementType())
+             ? type
+             : RankedTensorType();
+}
+
+/// That the factors of a plain product and its result fit each other, and that
+/// nothing else is read.
+static LogicalResult verifyProduct(DispatchOp op) {
+  PlainProductAttr product = op.getProductAttr();
+  unsigned added = op.getTiedInput(0) ? 1 : 0, own = product.getParts() ? 1 : 2;
+  if (op.getNumResults() != 1 || op.getInputs().size() != own + added ||
+      (added && op.getTiedInput(0) != own))
+    return op.emitOpError("is a plain product of ")
+           << op.getInputs().size() << " inputs and " << op.getNumResults()
+           << " results, expected " << own
+           << " inputs, then what it is added to and tied to, and 1 result";
+  DispatchOp factors = op.getFactors();
+  if (!factors || (product.getParts() && factors.getInputs().size() != 2))
+    return op.emitOpError("is a plain product of parts, but input 0 is not the "
+                          "result of a dispatch of two factors");
+  auto a = matrixType(factors.getInputs()[0]);
+  auto b = matrixType(factors.getInputs()[1]);
+  auto c = matrixType(op.getResult(0));
+  if (!a || !b || !c || a.getElementType() != b.getElementType())
+    return op.emitOpError("is a plain product of ")
+           << factors.getInputs()[0].getType() << " and "
+           << factors.getInputs()[1].getType() << " that gives "
+           << op.getResult(0).getType()
+           << "; expected matrices, the factors of one float type";
+  bool ta = product.getTransposeA(), tb = product.getTransposeB();
+  auto agree = [](int64_t x, int64_t y) {
+    return x == y || ShapedType::isDynamic(x) || ShapedType::isDynamic(y);
+  };
+  if (!agree(a.getDimSize(ta ? 0 : 1), b.getDimSize(tb ? 1 : 0)) ||
+      !agree(a.getDimSize(ta ? 1 : 0), c.getDimSize(0)) ||
+      !agree(b.getDimSize(tb ? 0 : 1), c.getDimSize(1)))
+    return op.emitOpError("is a plain product of ")
+           << a << " and " << b << " that gives " << c
+           << "; rows, columns and depth do not agree";
+  return success();
+}
+
 LogicalResult DispatchOp::verify() {
   ArrayRef<int64_t> ties = getTies().value_or(ArrayRef<int64_t>());
   if (ties.size() % 2)
@@ -50,7 +100,7 @@ LogicalResult DispatchOp::verify() {
              << result << " of type " << resultType << " to input " << input
              << " of type " << inputType << "; tied values have one type";
   }
-  return success();
+  return getProductAttr() ? verifyProduct(*this) : success();
 }
 
 LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -39,6 +39,7 @@ private:
                                 ArrayRef<PlanConstraint> guard);
   LogicalResult addPieces(PiecesOp op);
   FailureOr<PlanAlternative> makeAlternative(DispatchOp op);
+  std::optional<PlanProduct> makeProduct(DispatchOp op);
   void addLaunch(DispatchOp op, SmallVector<PlanAlternative, 1> alternatives);
   void assignLifetimes();
   LogicalResult checkTie(DispatchOp dispatch, unsigned input);
@@ -70,6 +71,7 @@ FailureOr<PlanAlternative> EntryPlanner::makeAlternative(DispatchOp op) {
   for (OpResult result : op->getResults())
     if (!op.getTiedInput(result.getResultNumber()))
       alternative.views.push_back(places.values.at(result));
+  alternative.product = makeProduct(op);
 
   auto program = SymbolTable::lookupNearestSymbolFrom<tile::ProgramOp>(
       op, op.getProgramAttr());
@@ -98,6 +100,27 @@ FailureOr<PlanAlternative> EntryPlanner::makeAlternative(DispatchOp op) {
              << "' does not fit the program's argument of type " << type;
   }
   return alternative;
+}
+
+/// The result is the last view, tied or not. Parts count when nothing stands
+/// between the launches.
+std::optional<PlanProduct> EntryPlanner::makeProduct(DispatchOp op) {
+  PlainProductAttr marked = op.getProductAttr();
+  if (!marked)
+    return std::nullopt;
+  PlanProduct product;
+  product.c = op.getInputs().size() - (op.getTiedInput(0) ? 1 : 0);
+  product.transposeA = marked.getTransposeA();
+  product.transposeB = marked.getTransposeB();
+  product.accumulate = op.getTiedInput(0).has_value();
+  product.parts = marked.getParts();
+  if (product.parts) {
+    auto front = launchOf.find(op.getFactors());
+    if (front == launchOf.end() || front->second + 1 != entry.launches.size() ||
+        entry.launches.back().alternatives.size() != 1)
+      return std::nullopt;
+  }
+  return product;
 }
 
 void EntryPlanner::addLaunch(DispatchOp op,
@@ -201,15 +224,24 @@ void EntryPlanner::assignLifetimes() {
   std::vector<bool> used(entry.buffers.size());
   for (auto [index, launch] : llvm::enumerate(entry.launches)) {
     const PlanPieces *pieces = entry.piecesOf(index);
-    for (const PlanAlternative &alternative : launch.alternatives)
-      for (const PlanView &view : alternative.views) {
-        PlanBuffer &buffer = entry.buffers[view.buffer];
-        bool whole = pieces && !buffer.pieces;
-        if (!used[view.buffer])
-          buffer.first = whole ? pieces->first : index;
-        buffer.last = whole ? pieces->last : index;
-        used[view.buffer] = true;
+    auto see = [&, index = index](const PlanView &view) {
+      PlanBuffer &buffer = entry.buffers[view.buffer];
+      bool whole = pieces && !buffer.pieces;
+      if (!used[view.buffer])
+        buffer.first = whole ? pieces->first : index;
+      buffer.last = whole ? pieces->last : index;
+      used[view.buffer] = true;
+    };
+    for (const PlanAlternative &alternative : launch.alternatives) {
+      llvm::for_each(alternative.views, see);
+      // The factors, should the product be computed here as a whole.
+      if (alternative.product && alternative.product->parts) {
+        ArrayRef<PlanView> front =
+            entry.launches[index - 1].alternatives.front().views;
+        see(front[alternative.product->a]);
+        see(front[alternative.product->b]);
       }
+    }
   }
 }
 

@@ -185,6 +185,17 @@ static json::Value bufferToJSON(const PlanBuffer &buffer) {
   return object;
 }
 
+static json::Value productToJSON(const PlanProduct &product) {
+  json::Object object{{"a", product.a}, {"b", product.b}, {"c", product.c}};
+  for (auto [key, holds] : {std::pair{"transpose_a", product.transposeA},
+                            {"transpose_b", product.transposeB},
+                            {"accumulate", product.accumulate},
+                            {"parts", product.parts}})
+    if (holds)
+      object[key] = true;
+  return object;
+}
+
 static json::Value launchToJSON(const PlanLaunch &launch) {
   json::Array alternatives;
   for (const PlanAlternative &alternative : launch.alternatives) {
@@ -195,10 +206,12 @@ static json::Value launchToJSON(const PlanLaunch &launch) {
                        {"offset", exprToJSON(view.layout.offset)},
                        {"sizes", exprsToJSON(view.layout.sizes)},
                        {"strides", exprsToJSON(view.layout.strides)}});
-    alternatives.push_back(
-        json::Object{{"guard", guardToJSON(alternative.guard)},
-                     {"kernel", alternative.kernel},
-                     {"views", std::move(views)}});
+    json::Object object{{"guard", guardToJSON(alternative.guard)},
+                        {"kernel", alternative.kernel},
+                        {"views", std::move(views)}};
+    if (alternative.product)
+      object["product"] = productToJSON(*alternative.product);
+    alternatives.push_back(std::move(object));
   }
   return json::Object{{"layer", launch.layer},
                       {"op", launch.op},

@@ -220,7 +220,8 @@ void Merge::run() {
   auto merged = DispatchOp::create(
       builder, members.front().dispatch.getLoc(), types,
       FlatSymbolRefAttr::get(program.getSymNameAttr()), inputs,
-      ties.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(ties));
+      ties.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(ties),
+      PlainProductAttr());
   moveReadersBehind(merged);
   unsigned result = 0;
   for (Member member : members)

@@ -109,12 +109,18 @@ private:
           return made;
         });
   }
-  SmallVector<Value> launch(OpBuilder &builder, tile::ProgramOp program) {
-    return llvm::to_vector_of<Value>(
-        scheduler
-            .dispatch(builder, op.getLoc(), program, {op.getA(), op.getB()},
-                      op.getResult().getType())
-            ->getResults());
+  DispatchOp launch(OpBuilder &builder, tile::ProgramOp program) {
+    return scheduler.dispatch(builder, op.getLoc(), program,
+                              {op.getA(), op.getB()}, op.getResult().getType());
+  }
+  /// Lets a runtime compute `dispatch` otherwise. Calls of a few rows are not
+  /// marked: reading the matrix once is all that they do.
+  Value marked(DispatchOp dispatch, bool parts = false) {
+    Type a = elementOf(op.getA()), result = elementOf(op.getResult());
+    if (a == elementOf(op.getB()) && (result == a || result.isF32()))
+      dispatch.setProductAttr(PlainProductAttr::get(
+          op.getContext(), op.getTransposeA(), op.getTransposeB(), parts));
+    return dispatch->getResult(0);
   }
   Value inSplits(OpBuilder &builder, Value sum);
   SmallVector<Value> upTo(OpBuilder &builder, int64_t rows,
@@ -178,25 +184,24 @@ Value ProductSchedule::inSplits(OpBuilder &builder, Value sum) {
     inputs.push_back(sum);
     ties = {0, 1};
   }
-  return scheduler
-      .dispatch(builder, op.getLoc(),
-                program(sum ? "split_accumulate" : "split_sum", split,
-                        tile::buildProductSum),
-                inputs, op.getResult().getType(), ties)
-      ->getResult(0);
+  return marked(
+      scheduler.dispatch(builder, op.getLoc(),
+                         program(sum ? "split_accumulate" : "split_sum", split,
+                                 tile::buildProductSum),
+                         inputs, op.getResult().getType(), ties),
+      /*parts=*/true);
 }
 
 Value ProductSchedule::whole(OpBuilder &builder, Value sum) {
   if (splits > 1)
     return inSplits(builder, sum);
   if (!sum)
-    return launch(builder, program("many", tiles)).front();
+    return marked(launch(builder, program("many", tiles)));
   tile::ProductShape added = tiles;
   added.accumulate = true;
-  return scheduler
-      .dispatch(builder, op.getLoc(), program("accumulate", added),
-                {op.getA(), op.getB(), sum}, sum.getType(), /*ties=*/{0, 2})
-      ->getResult(0);
+  return marked(scheduler.dispatch(
+      builder, op.getLoc(), program("accumulate", added),
+      {op.getA(), op.getB(), sum}, sum.getType(), /*ties=*/{0, 2}));
 }
 
 SmallVector<Value> ProductSchedule::upTo(OpBuilder &builder, int64_t rows,
@@ -215,26 +220,26 @@ SmallVector<Value> ProductSchedule::few(OpBuilder &builder) {
   tiled.depthTile =
       std::max(shape.depthTile,
                shape.depthTile / 2 * (target.stepColumns / tiled.columnTile));
-  return launch(builder, program("few", tiled));
+  return {launch(builder, program("few", tiled))->getResult(0)};
 }
 
 SmallVector<Value> ProductSchedule::medium(OpBuilder &builder) {
   tile::ProductShape tiled = shape;
   tiled.rowTile = tiled.columnTile = target.mediumTile;
-  return launch(builder, program("medium", tiled));
+  return {marked(launch(builder, program("medium", tiled)))};
 }
 
 SmallVector<Value> ProductSchedule::single(OpBuilder &builder) {
   tile::ProductShape tiled = shape;
   tiled.rowTile = 1;
   tiled.columnTile = target.stepColumns;
-  return launch(builder, program("single", tiled));
+  return {launch(builder, program("single", tiled))->getResult(0)};
 }
 
 SmallVector<Value> ProductSchedule::square(OpBuilder &builder) {
-  return launch(builder,
-                program("square", tiledForWarpgroups(shape, target,
-                                                     target.productColumns)));
+  return {marked(launch(
+      builder, program("square", tiledForWarpgroups(shape, target,
+                                                    target.productColumns))))};
 }
 
 Value ProductSchedule::decoded(OpBuilder &builder) {

@@ -21,7 +21,7 @@ DispatchOp Scheduler::dispatch(OpBuilder &builder, Location loc,
       ties.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(ties);
   return DispatchOp::create(builder, loc, outputs,
                             FlatSymbolRefAttr::get(program.getSymNameAttr()),
-                            inputs, tiesAttr);
+                            inputs, tiesAttr, PlainProductAttr());
 }
 
 ValueRange Scheduler::either(OpBuilder &builder, Location loc, TypeRange types,

@@ -4,7 +4,7 @@
 // Whole sequences: one launch.
 
 // CHECK-LABEL: func.func @loss
-// CHECK-NEXT:    %[[Y:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1)
+// CHECK-NEXT:    %[[Y:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) product(#hybrid.plain_product<transpose_b = true>) :
 // CHECK-NEXT:    return %[[Y]]
 func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
     attributes {hybrid.entry = "loss"} {
@@ -15,7 +15,8 @@ func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
 
 // -----
 
-// With a state a call may be a step of few rows; rows here are segments.
+// With a state a call may be a step of few rows; rows here are segments. Programs
+// for few rows are not marked as products.
 
 // CHECK-DAG: #[[FEW:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 8 >= 0)>
 // CHECK-DAG: #[[ONE:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s1 + 1 >= 0)>
@@ -25,10 +26,10 @@ func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
 // CHECK:             hybrid.dispatch @[[A:product_[0-9a-f]+]](
 // CHECK:           }, {
 // CHECK-NOT:         @[[A]](
-// CHECK:             hybrid.dispatch @[[B:product_[0-9a-f]+]](
+// CHECK:             hybrid.dispatch @[[B:product_[0-9a-f]+]](%arg0, %arg1) :
 // CHECK:         }, {
 // CHECK-NOT:       {{@([[A]]|[[B]])}}(
-// CHECK:           hybrid.dispatch @product_
+// CHECK:           hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) product(
 
 // On a GPU up to four rows read the matrix each, and tiles are smaller until
 // whole ones fill 132 processors.
@@ -41,13 +42,13 @@ func.func @loss(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>) -> tensor<?x32xf32>
 // CUDA:           hybrid.dispatch @row_products_
 // CUDA:         }, {
 // CUDA:           hybrid.alternatives [#[[FEW]]]
-// CUDA:             hybrid.dispatch @product_
+// CUDA:             hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) :
 // CUDA:           }, {
 // CUDA:           hybrid.alternatives [#[[MEDIUM]]]
-// CUDA:             hybrid.dispatch @[[M:product_[0-9a-f]+]](
+// CUDA:             hybrid.dispatch @[[M:product_[0-9a-f]+]](%arg0, %arg1) product(
 // CUDA:           }, {
 // CUDA-NOT:         @[[M]](
-// CUDA:             hybrid.dispatch @product_
+// CUDA:             hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) product(
 func.func @extend(%x: tensor<?x64xf32, #hybrid.per_segment>, %w: tensor<32x64xf32>,
                   %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state"})
     -> tensor<?x32xf32, #hybrid.per_segment> attributes {hybrid.entry = "extend"} {
@@ -64,7 +65,7 @@ func.func @extend(%x: tensor<?x64xf32, #hybrid.per_segment>, %w: tensor<32x64xf3
 
 // CHECK-LABEL: func.func @backward
 // CHECK-SAME:    %[[DY:arg0]]: {{.*}} %[[X:arg1]]: {{.*}} %[[G:arg2]]:
-// CHECK-NEXT:    %[[A:.*]] = hybrid.dispatch @[[P:product_[0-9a-f]+]](%[[DY]], %[[X]], %[[G]]) ties = [0, 2]
+// CHECK-NEXT:    %[[A:.*]] = hybrid.dispatch @[[P:product_[0-9a-f]+]](%[[DY]], %[[X]], %[[G]]) ties = [0, 2] product(#hybrid.plain_product<transpose_a = true>)
 // CHECK-NEXT:    %[[B:.*]] = hybrid.dispatch @[[P]](%[[DY]], %[[X]], %[[A]]) ties = [0, 2]
 // CHECK-NEXT:    return %[[B]]
 
@@ -74,7 +75,7 @@ func.func @extend(%x: tensor<?x64xf32, #hybrid.per_segment>, %w: tensor<32x64xf3
 // CUDA-LABEL: func.func @backward
 // CUDA-SAME:    %[[DY:arg0]]: {{.*}} %[[X:arg1]]: {{.*}} %[[G:arg2]]:
 // CUDA:         %[[PARTS:.*]] = hybrid.dispatch @[[P:product_[0-9a-f]+]](%[[DY]], %[[X]]) : {{.*}} -> tensor<?x32x64xf32, #hybrid.sized
-// CUDA:         %[[A:.*]] = hybrid.dispatch @[[S:product_sum_[0-9a-f]+]](%[[PARTS]], %[[G]]) ties = [0, 1]
+// CUDA:         %[[A:.*]] = hybrid.dispatch @[[S:product_sum_[0-9a-f]+]](%[[PARTS]], %[[G]]) ties = [0, 1] product(#hybrid.plain_product<transpose_a = true, parts = true>)
 // CUDA:         %[[MORE:.*]] = hybrid.dispatch @[[P]](%[[DY]], %[[X]])
 // CUDA:         %[[B:.*]] = hybrid.dispatch @[[S]](%[[MORE]], %[[A]]) ties = [0, 1]
 // CUDA:         return %[[B]]
@@ -95,7 +96,7 @@ func.func @backward(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
 // Not in place: the product has a second reader, or the sum is no gradient.
 
 // CHECK-LABEL: func.func @second_reader
-// CHECK:         %[[P:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) :
+// CHECK:         %[[P:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) product(#hybrid.plain_product<transpose_a = true>) :
 // CHECK:         %[[S:.*]] = hybrid.dispatch @rowwise_{{[0-9a-f]+}}(%arg2, %[[P]]) ties = [0, 0]
 // CHECK:         return %[[S]], %[[P]]
 func.func @second_reader(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
@@ -108,7 +109,7 @@ func.func @second_reader(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
 }
 
 // CHECK-LABEL: func.func @no_gradient
-// CHECK:         %[[P:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) :
+// CHECK:         %[[P:.*]] = hybrid.dispatch @product_{{[0-9a-f]+}}(%arg0, %arg1) product(#hybrid.plain_product<transpose_a = true>) :
 // CHECK:         hybrid.dispatch @rowwise_{{[0-9a-f]+}}(%arg2, %[[P]]) :
 func.func @no_gradient(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>,
                        %g: tensor<32x64xf32> {hybrid.role = "param"})

@@ -30,6 +30,9 @@ def Hybrid_DispatchOp : Hybrid_Op<"dispatch",
     A tied input must not be read after the dispatch; phase `plan` refuses a
     function where it is. Results that nothing reads are workspaces.
 
+    `product` is there when the dispatch computes a matrix product and nothing
+    else (`#hybrid.plain_product`).
+
     Example, from `test/Hybrid/Dispatch/ops.mlir`:
 
     ```mlir
@@ -42,16 +45,21 @@ def Hybrid_DispatchOp : Hybrid_Op<"dispatch",
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$program, Variadic<AnyType>:$inputs,
-                       OptionalAttr<DenseI64ArrayAttr>:$ties);
+                       OptionalAttr<DenseI64ArrayAttr>:$ties,
+                       OptionalAttr<Hybrid_PlainProductAttr>:$product);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
-    $program `(` $inputs `)` (`ties` `=` $ties^)? attr-dict
+    $program `(` $inputs `)` (`ties` `=` $ties^)?
+    (`product` `(` qualified($product)^ `)`)? attr-dict
     `:` functional-type($inputs, $outputs)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The input that `result` overwrites, if it is tied to one.
     std::optional<unsigned> getTiedInput(unsigned result);
+    /// Of a plain product: the dispatch whose inputs 0 and 1 are its operands,
+    /// this one or the one that computes its parts.
+    DispatchOp getFactors();
   }];
 }
 

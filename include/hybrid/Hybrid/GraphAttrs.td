@@ -64,6 +64,32 @@ def Hybrid_SizedAttr : Graph_Encoding<"Sized", "sized"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Dispatches
+//===----------------------------------------------------------------------===//
+
+def Hybrid_PlainProductAttr : AttrDef<Hybrid_Dialect, "PlainProduct"> {
+  let mnemonic = "plain_product";
+  let summary = "a dispatch that computes one matrix product and nothing else";
+  let description = [{
+    Says that a dispatch gives op(a) op(b), two-dimensional operands of one
+    float type, or adds that to the input that its result is tied to. Inputs 0
+    and 1 are a and b, and there are no others but the tied one. The plan names
+    the views, so that a runtime may compute the product otherwise.
+
+    With `parts` the dispatch sums parts that the dispatch of its input 0 has
+    computed, each of a range of the depth; a and b are inputs 0 and 1 of that
+    one. Both together are the product.
+
+    Example, from `test/Hybrid/Dispatch/ops.mlir`:
+    `#hybrid.plain_product<transpose_b = true>`
+  }];
+  let parameters = (ins DefaultValuedParameter<"bool", "false">:$transpose_a,
+                        DefaultValuedParameter<"bool", "false">:$transpose_b,
+                        DefaultValuedParameter<"bool", "false">:$parts);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+}
+
+//===----------------------------------------------------------------------===//
 // Enumerations
 //===----------------------------------------------------------------------===//
 

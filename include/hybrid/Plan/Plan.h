@@ -84,6 +84,17 @@ struct PlanView {
   Layout layout;
 };
 
+/// That a launch computes op(a) op(b) and nothing else: which of its views the
+/// factors and the result are. With `parts` it sums what the launch in front of
+/// it made, whose views a and b are; both are left out together.
+struct PlanProduct {
+  unsigned a = 0, b = 1, c = 2;
+  bool transposeA = false, transposeB = false;
+  /// Added to what c holds.
+  bool accumulate = false;
+  bool parts = false;
+};
+
 /// `expression >= 0`, over the symbols.
 using PlanConstraint = mlir::AffineExpr;
 
@@ -92,6 +103,7 @@ struct PlanAlternative {
   llvm::SmallVector<PlanConstraint, 2> guard;
   unsigned kernel = 0;
   std::vector<PlanView> views;
+  std::optional<PlanProduct> product;
   /// The `hybrid.dispatch` it is made from, while the module is unchanged; not
   /// part of an artefact.
   mlir::Operation *dispatch = nullptr;

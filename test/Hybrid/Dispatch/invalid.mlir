@@ -54,6 +54,47 @@ func.func @tied_types(%a: tensor<?x64xf32>) -> tensor<?x32xf32> {
 
 // -----
 
+// A bias is an operand too many: with an epilogue a product is not plain.
+func.func private @p()
+func.func @product_inputs(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>, %c: tensor<32xf32>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{is a plain product of 3 inputs and 1 results, expected 2 inputs, then what it is added to and tied to, and 1 result}}
+  %0 = hybrid.dispatch @p(%a, %b, %c) product(#hybrid.plain_product<transpose_b = true>)
+      : (tensor<?x64xf32>, tensor<32x64xf32>, tensor<32xf32>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @product_parts(%a: tensor<4x8x32xf32>) -> tensor<8x32xf32> {
+  // expected-error @+1 {{is a plain product of parts, but input 0 is not the result of a dispatch of two factors}}
+  %0 = hybrid.dispatch @p(%a) product(#hybrid.plain_product<parts = true>)
+      : (tensor<4x8x32xf32>) -> tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @product_types(%a: tensor<?x64xbf16>, %b: tensor<32x64xf32>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{is a plain product of 'tensor<?x64xbf16>' and 'tensor<32x64xf32>' that gives 'tensor<?x32xf32>'; expected matrices, the factors of one float type}}
+  %0 = hybrid.dispatch @p(%a, %b) product(#hybrid.plain_product<transpose_b = true>)
+      : (tensor<?x64xbf16>, tensor<32x64xf32>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func private @p()
+func.func @product_sizes(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{rows, columns and depth do not agree}}
+  %0 = hybrid.dispatch @p(%a, %b) product(#hybrid.plain_product)
+      : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
 func.func @regions(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
   // expected-error @+1 {{has 0 guards and 2 regions; every region but the last has a guard}}
   %0 = hybrid.alternatives [] -> tensor<?x64xf32> {

@@ -26,6 +26,30 @@ func.func @tied(%dy: tensor<?x32xf32>, %x: tensor<?x64xf32>, %w0: tensor<32x64xf
   return %w1 : tensor<32x64xf32>
 }
 
+// The product itself, added to an input, and with the sums of ranges of its depth
+// made in front.
+// CHECK-LABEL: func.func @plain_products
+func.func @plain_products(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>, %dy: tensor<?x32xf32>,
+                          %w0: tensor<32x64xf32>) -> (tensor<?x32xf32>, tensor<32x64xf32>) {
+  // CHECK: product(#hybrid.plain_product<transpose_b = true>) :
+  %y = hybrid.dispatch @product(%x, %w) product(#hybrid.plain_product<transpose_b = true>)
+      : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
+  // CHECK: ties = [0, 2] product(#hybrid.plain_product<transpose_a = true>) :
+  %w1 = hybrid.dispatch @weight_gradient(%dy, %x, %w0) ties = [0, 2]
+      product(#hybrid.plain_product<transpose_a = true>)
+      : (tensor<?x32xf32>, tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>
+  %parts = hybrid.dispatch @weight_gradient(%dy, %x)
+      : (tensor<?x32xf32>, tensor<?x64xf32>) -> tensor<4x32x64xf32>
+  // CHECK: ties = [0, 1] product(#hybrid.plain_product<transpose_a = true, parts = true>) :
+  %w2 = hybrid.dispatch @weight_gradient(%parts, %w1) ties = [0, 1]
+      product(#hybrid.plain_product<transpose_a = true, parts = true>)
+      : (tensor<4x32x64xf32>, tensor<32x64xf32>) -> tensor<32x64xf32>
+  // CHECK: product(#hybrid.plain_product) :
+  %z = hybrid.dispatch @product(%dy, %w2) product(#hybrid.plain_product)
+      : (tensor<?x32xf32>, tensor<32x64xf32>) -> tensor<?x64xf32>
+  return %y, %w2 : tensor<?x32xf32>, tensor<32x64xf32>
+}
+
 // CHECK-LABEL: func.func @guarded
 func.func @guarded(%a: tensor<?x64xf32>, %b: tensor<32x64xf32>) -> tensor<?x32xf32> {
   // CHECK: %[[C:.*]] = hybrid.alternatives [#set] -> tensor<?x32xf32> {
