@@ -131,14 +131,14 @@ def compiled(text, target, name):
     return path
 
 
-def open_compiled(text, target, name, device):
+def open_compiled(text, target, name, device, products="compiled"):
     """Opens the artefact of `text`; a damaged one is made anew, once."""
     path = compiled(text, target, name)
     try:
-        return _library.open_artefact(path, device)
+        return _library.open_artefact(path, device, products)
     except _library.Error as problem:
         if problem.status != "invalid_file":
             raise
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    return _library.open_artefact(compiled(text, target, name), device)
+    return _library.open_artefact(compiled(text, target, name), device, products)

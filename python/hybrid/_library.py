@@ -82,6 +82,7 @@ class RuntimeOptions(ctypes.Structure):
         ("log_user", c_void_p),
         ("device", c_char_p),
         ("use_current_context", c_int32),
+        ("products", c_char_p),
     ]
 
 
@@ -391,14 +392,16 @@ class Handle:
 _runtimes = {}
 
 
-def runtime(device):
-    """The runtime of "cpu" or "cuda:N"; there is one of each in a process."""
-    key = (device, os.getpid())
+def runtime(device, products="compiled"):
+    """The runtime of "cpu" or "cuda:N", with one way to compute products; there is
+    one of each in a process."""
+    key = (device, products, os.getpid())
     with _lock:
         if key not in _runtimes:
             options = RuntimeOptions()
             options.size = ctypes.sizeof(options)
             options.device = device.encode()
+            options.products = products.encode()
             handle = c_void_p()
             library().call(
                 "hyb_runtime_create", ctypes.byref(options), ctypes.byref(handle)
@@ -407,8 +410,8 @@ def runtime(device):
         return _runtimes[key]
 
 
-def open_artefact(path, device):
-    owner = runtime(device)
+def open_artefact(path, device, products="compiled"):
+    owner = runtime(device, products)
     handle = c_void_p()
     library().call(
         "hyb_model_open", owner.value, os.fsencode(path), ctypes.byref(handle)

@@ -20,7 +20,7 @@ was accumulated; `skipped` says that the gradient was not finite or had no label
 """
 
 
-def compile(spec, target=None, device=None, arrays=None):
+def compile(spec, target=None, device=None, arrays=None, products="compiled"):
     """Compiles a spec, or opens an artefact, as a Model.
 
     spec    the path of a spec (.mlir) or of an artefact (.hbx), or the text of a
@@ -31,6 +31,8 @@ def compile(spec, target=None, device=None, arrays=None):
             target of a GPU
     arrays  what comes out: "torch", "numpy" or "buffer" (memoryviews); None: the
             first of them that can be imported
+    products  who computes matrix products on a GPU: "compiled", "cublaslt", or
+            "auto" (hyb_runtime_options in runtime.h)
 
     Parameters are 0 until `initialise` or `load_weights`. A spec is compiled once
     and kept in the cache. Raises hybrid.Error, CompileError or CompilerNotFound.
@@ -54,7 +56,7 @@ def compile(spec, target=None, device=None, arrays=None):
     if "\n" in text or text.lstrip().startswith("hybrid."):
         name = "model"
     elif text.endswith(".hbx"):
-        return Model(_library.open_artefact(text, device), kind)
+        return Model(_library.open_artefact(text, device, products), kind)
     else:
         path = pathlib.Path(spec)
         name = path.stem
@@ -62,7 +64,7 @@ def compile(spec, target=None, device=None, arrays=None):
             text = path.read_text(encoding="utf-8")
         except OSError as problem:
             raise Error("io", f"cannot read the spec '{spec}': {problem}") from problem
-    return Model(_compiler.open_compiled(text, target, name, device), kind)
+    return Model(_compiler.open_compiled(text, target, name, device, products), kind)
 
 
 def _first_library():

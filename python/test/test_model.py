@@ -40,6 +40,16 @@ class WholeModel(unittest.TestCase):
         narrow = SPEC.replace("layers(2)", "layers(2) dtype(bf16)")
         self.assertEqual(hybrid.compile(narrow, arrays="buffer").dtype, "bf16")
 
+    def test_who_computes_products(self):
+        model = hybrid.compile(SPEC, arrays="buffer", products="auto")
+        model.initialise(3)
+        losses = flat(model.loss(self.ids, self.labels))
+        self.assertEqual(losses, flat(self.model.loss(self.ids, self.labels)))
+        with self.assertRaisesRegex(hybrid.Error, "model runs on the processor"):
+            hybrid.compile(SPEC, arrays="buffer", products="cublaslt")
+        with self.assertRaisesRegex(hybrid.Error, "give compiled, cublaslt or auto"):
+            hybrid.compile(SPEC, arrays="buffer", products="mkl")
+
     def test_a_runtime_that_is_older_than_the_package(self):
         # It does not know the last member of what it fills.
         size_of = ctypes.sizeof

@@ -10,4 +10,6 @@ trap 'rm -f "$artefact" "$artefact.gpu"' EXIT
 "$2" "$artefact" 70
 "$2" "$artefact" 1
 "$4" "$artefact" "$artefact.gpu"
-HYBRID_CUDA_DRIVER=$5 "$2" "$artefact.gpu" 20 cuda:0 --repeats=3 --no-poison
+export HYBRID_CUDA_DRIVER="$5" HYBRID_CUBLASLT="$5"
+"$2" "$artefact.gpu" 20 cuda:0 --repeats=3 --no-poison
+"$2" "$artefact.gpu" 20 cuda:0 --repeats=3 --no-poison --products=cublaslt

@@ -114,6 +114,16 @@ CLI::Validator deviceName() {
   });
 }
 
+CLI::Validator productsName() {
+  return expecting("a way to compute products; give compiled, cublaslt or auto",
+                   [](const char *text) {
+                     for (const char *name : {"compiled", "cublaslt", "auto"})
+                       if (std::strcmp(text, name) == 0)
+                         return true;
+                     return false;
+                   });
+}
+
 CLI::Validator levelName() {
   return expecting("a processor level; give x86-64, x86-64-v3 or x86-64-v4",
                    [](const char *text) {

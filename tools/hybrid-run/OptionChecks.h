@@ -33,6 +33,7 @@ CLI::Validator shareBelowOne();
 CLI::Validator someText();
 /// What could name a device. Whether it is there shows when it is opened.
 CLI::Validator deviceName();
+CLI::Validator productsName();
 /// What could name a level of the processor. Whether the processor and the
 /// artefact have it shows later.
 CLI::Validator levelName();

@@ -65,6 +65,14 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
       ->check(deviceName())
       ->group("Machine");
   command
+      .add_option("--products", products,
+                  "who computes matrix products on a GPU: compiled, cublaslt, "
+                  "or auto, cuBLASLt where it is there and the artefact has no "
+                  "kernels for exactly this chip")
+      ->capture_default_str()
+      ->check(productsName())
+      ->group("Machine");
+  command
       .add_option("--trace", trace,
                   "write when every launch ran, for Perfetto; slows down")
       ->group("Machine");
@@ -86,10 +94,13 @@ Result<Session> Session::open(const SessionOptions &options) {
   hyb_runtime_options_init(&settings, sizeof(settings));
   settings.threads = options.threads;
   settings.device = options.device.c_str();
+  settings.products = options.products.c_str();
   settings.cpu_level = options.level.empty() ? nullptr : options.level.c_str();
   Session session;
   HYB_ASSIGN(session.runtime, Runtime::create(settings));
   HYB_ASSIGN(session.model, Model::open(*session.runtime, options.artefact));
+  if (!session.model->productNote().empty())
+    std::fprintf(stderr, "%s\n", session.model->productNote().c_str());
   if (!options.weights.empty()) {
     HYB_TRY(session.model->loadWeights(options.weights));
     if (options.checkFinite)
@@ -102,8 +113,7 @@ Result<Session> Session::open(const SessionOptions &options) {
   if (!options.trace.empty()) {
     session.tracePath = options.trace;
     session.trace =
-        std::make_unique<Trace>(session.model->planTables().plan,
-                                session.model->device().description());
+        std::make_unique<Trace>(session.model->device().description());
     session.context->traceTo(session.trace.get());
   }
   return session;

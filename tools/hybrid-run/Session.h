@@ -25,7 +25,7 @@ struct SessionOptions {
   std::string weights; // file or run folder; empty: none are loaded
   int threads = 0;
   std::string level;
-  std::string device = "auto";
+  std::string device = "auto", products = "compiled";
   std::string trace; // file; empty: none
   bool checkFinite = false;
 

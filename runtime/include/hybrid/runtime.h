@@ -157,6 +157,14 @@ typedef struct hyb_runtime_options {
    * device; else the primary context of the device, which is also what PyTorch
    * and the CUDA runtime use. A context must outlive the runtime. */
   int32_t use_current_context;
+  /* Who computes matrix products that the plan marks as such, on a GPU, in
+   * calls of more than a few rows: "compiled" (and NULL), the artefact's
+   * kernels; "cublaslt", NVIDIA's library, which must be there (it is opened
+   * by name, or by the environment variable HYBRID_CUBLASLT); "auto", the
+   * library where it is there and the artefact has no kernels for exactly this
+   * chip. The library is opened only when it is asked for. Results are then
+   * those of its version, too. */
+  const char *products;
 } hyb_runtime_options;
 
 HYB_API void hyb_runtime_options_init(hyb_runtime_options *options,

@@ -71,14 +71,16 @@ using Owner = std::unique_ptr<Handle, Destroyer<Destroy>>;
 class Runtime {
 public:
   /// `threads` 0: one per processor; `level` empty: the processor's best;
-  /// `device` as in hyb_runtime_options.
+  /// `device` and `products` as in hyb_runtime_options.
   explicit Runtime(int32_t threads = 0, const std::string &level = "",
-                   const std::string &device = "auto") {
+                   const std::string &device = "auto",
+                   const std::string &products = "compiled") {
     hyb_runtime_options options;
     hyb_runtime_options_init(&options, sizeof(options));
     options.threads = threads;
     options.cpu_level = level.empty() ? nullptr : level.c_str();
     options.device = device.c_str();
+    options.products = products.c_str();
     hyb_runtime *handle = nullptr;
     detail::check(
         [&](auto *e) { return hyb_runtime_create(&options, &handle, e); });

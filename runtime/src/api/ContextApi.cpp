@@ -51,8 +51,7 @@ hyb_status hyb_context_trace(hyb_context *context, hyb_error *error) {
   return guarded(error, [&]() -> Status {
     HYB_NEED(context);
     const Model &model = context->impl->model();
-    context->trace = std::make_unique<Trace>(model.planTables().plan,
-                                             model.device().description());
+    context->trace = std::make_unique<Trace>(model.device().description());
     context->impl->traceTo(context->trace.get());
     return Status();
   });

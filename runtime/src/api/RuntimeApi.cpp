@@ -43,8 +43,14 @@ const char *hyb_status_name(hyb_status status) {
 const char *hyb_version(void) { return HYBRID_VERSION; }
 
 static hyb_runtime_options runtimeDefaults() {
-  return {
-      sizeof(hyb_runtime_options), 0, nullptr, nullptr, nullptr, nullptr, 0};
+  return {sizeof(hyb_runtime_options),
+          0,
+          nullptr,
+          nullptr,
+          nullptr,
+          nullptr,
+          0,
+          nullptr};
 }
 
 void hyb_runtime_options_init(hyb_runtime_options *options, size_t size) {

@@ -193,7 +193,6 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
 
 /// A launch is looked at when it has run, and before the next one begins.
 Status Context::runOneByOne(PlanInstance &instance) {
-  const Plan &plan = owner->planTables().plan;
   // What a workspace holds where no kernel writes is not to be found.
   if (checksFinite)
     HYB_TRY(runner->fill(arena.data(), arena.bytes(), 0));
@@ -201,13 +200,13 @@ Status Context::runOneByOne(PlanInstance &instance) {
     if (checksFinite) {
       HYB_ASSIGN(LaunchViews before,
                  LaunchViews::of(owner->device(), instance, i));
-      HYB_TRY(checkGiven(instance, plan, i, before));
+      HYB_TRY(checkGiven(instance, i, before));
     }
     HYB_TRY(runner->runOne(instance, i));
     HYB_ASSIGN(LaunchViews after,
                LaunchViews::of(owner->device(), instance, i));
     if (checksFinite)
-      HYB_TRY(checkMade(instance, plan, i, after));
+      HYB_TRY(checkMade(instance, i, after));
     if (watcher)
       showLaunch(instance, i, after);
   }
@@ -218,13 +217,12 @@ void Context::showLaunch(const PlanInstance &instance, size_t launch,
                          const LaunchViews &views) const {
   const PlanEntry &entry = instance.entry();
   const PlanLaunch &origin = instance.origin(launch);
-  const Plan &plan = owner->planTables().plan;
   hyb_launch shown = {sizeof(hyb_launch),
                       entry.name.c_str(),
                       &origin - entry.launches.data(),
                       origin.layer,
                       origin.op.c_str(),
-                      plan.kernels[instance.chosen(launch).kernel].name.c_str(),
+                      instance.workerName(launch).c_str(),
                       views.views.data(),
                       static_cast<int64_t>(views.views.size())};
   watcher(watcherUser, &shown);

@@ -17,6 +17,7 @@
 
 #include "core/Launch.h"
 #include "core/Memory.h"
+#include "core/ProductLibrary.h"
 #include "hybrid/dlpack.h"
 
 #include <memory>
@@ -123,10 +124,23 @@ public:
   const std::vector<KernelHandle> &kernels() const { return handles; }
   /// "x86-64-v3", "sm_90a"
   const std::string &codeName() const { return name; }
+  /// What may compute its products; null: its kernels do.
+  ProductLibrary *products() const { return library.get(); }
+  /// Who computes products, when somebody was asked for; else empty.
+  const std::string &productNote() const { return note; }
+
+  void setProducts(std::shared_ptr<ProductLibrary> products, std::string who) {
+    library = std::move(products);
+    note = std::move(who);
+  }
 
 protected:
   std::vector<KernelHandle> handles;
   std::string name;
+
+private:
+  std::shared_ptr<ProductLibrary> library;
+  std::string note;
 };
 
 class Device {

@@ -38,10 +38,12 @@ bool holdsAcceleratorCode(const HbxReader &artefact) {
 
 Result<std::unique_ptr<Devices>>
 Devices::create(const std::string &wanted, bool useCurrentContext,
-                ThreadPool &threads, std::optional<CpuLevel> level) {
+                ProductChoice products, ThreadPool &threads,
+                std::optional<CpuLevel> level) {
   auto devices = std::make_unique<Devices>();
   devices->cpu = std::make_unique<CpuDevice>(threads, level);
   devices->useCurrent = useCurrentContext;
+  devices->products = products;
   devices->automatic = wanted == "auto";
   devices->wantsCpu = wanted == "cpu";
   if (devices->automatic || devices->wantsCpu)
@@ -58,20 +60,29 @@ Devices::create(const std::string &wanted, bool useCurrentContext,
 
 Result<Device *> Devices::accelerator() {
   if (!cuda) {
-    HYB_ASSIGN(cuda, CudaDevice::open(ordinal, useCurrent));
+    HYB_ASSIGN(cuda, CudaDevice::open(ordinal, useCurrent, products));
   }
   return cuda.get();
+}
+
+Result<Device *> Devices::processor(const std::string &reason) const {
+  if (products != ProductChoice::Library)
+    return cpu.get();
+  return failure(HYB_UNSUPPORTED,
+                 "products=cublaslt, but the model runs on the processor: %s; "
+                 "use products=auto or compiled",
+                 reason.c_str());
 }
 
 Result<Device *> Devices::choose(const HbxReader &artefact,
                                  std::string *reason) {
   if (wantsCpu)
-    return cpu.get();
+    return processor("device=cpu");
   if (!automatic)
     return accelerator();
   if (!holdsAcceleratorCode(artefact)) {
     *reason = "the artefact holds no GPU code";
-    return cpu.get();
+    return processor(*reason);
   }
   Result<Device *> found = accelerator();
   Status status =
@@ -82,7 +93,7 @@ Result<Device *> Devices::choose(const HbxReader &artefact,
   if (!cpu->choosePlan(artefact).ok())
     return status;
   *reason = status.message();
-  return cpu.get();
+  return processor(*reason);
 }
 
 } // namespace hyb::rt

@@ -27,6 +27,7 @@ public:
   /// that a machine without it is noticed before any work.
   static Result<std::unique_ptr<Devices>> create(const std::string &wanted,
                                                  bool useCurrentContext,
+                                                 ProductChoice products,
                                                  ThreadPool &threads,
                                                  std::optional<CpuLevel> level);
 
@@ -36,8 +37,11 @@ public:
 
 private:
   Result<Device *> accelerator();
+  /// The processor, unless its products must be a library's.
+  Result<Device *> processor(const std::string &reason) const;
 
   bool automatic = true, wantsCpu = false, useCurrent = false;
+  ProductChoice products = ProductChoice::Compiled;
   int ordinal = 0;
   std::unique_ptr<Device> cpu, cuda;
 };

@@ -90,11 +90,11 @@ Result<LaunchViews> LaunchViews::of(const Device &device,
                                     const PlanInstance &instance,
                                     size_t launch) {
   const KernelView *given = instance.launches()[launch].views;
-  const PlanAlternative &chosen = instance.chosen(launch);
   LaunchViews result;
-  for (size_t v = 0; v < chosen.views.size(); ++v) {
-    auto rank = static_cast<int32_t>(chosen.views[v].sizes.size());
-    ElementType type = instance.entry().buffers[chosen.views[v].buffer].type;
+  for (size_t v = 0; v < instance.launches()[launch].viewCount; ++v) {
+    const PlanView &view = instance.planView(launch, v);
+    auto rank = static_cast<int32_t>(view.sizes.size());
+    ElementType type = instance.entry().buffers[view.buffer].type;
     HYB_ASSIGN(HostView copy, HostView::of(device, given[v].base,
                                            bytesOf(given[v], rank, type)));
     result.views.push_back({copy.bytes(), static_cast<hyb_element_type>(type),
@@ -104,11 +104,11 @@ Result<LaunchViews> LaunchViews::of(const Device &device,
   return result;
 }
 
-Status checkGiven(const PlanInstance &instance, const Plan &plan, size_t launch,
+Status checkGiven(const PlanInstance &instance, size_t launch,
                   const LaunchViews &views) {
-  const PlanAlternative &chosen = instance.chosen(launch);
-  for (size_t v = 0; v < chosen.views.size(); ++v) {
-    const PlanBuffer &buffer = instance.entry().buffers[chosen.views[v].buffer];
+  for (size_t v = 0; v < views.views.size(); ++v) {
+    const PlanBuffer &buffer =
+        instance.entry().buffers[instance.planView(launch, v).buffer];
     if (!isFloat(buffer.type) || !isGiven(buffer.kind))
       continue;
     if (std::optional<Finding> bad = firstBad(views.views[v]))
@@ -119,28 +119,30 @@ Status checkGiven(const PlanInstance &instance, const Plan &plan, size_t launch,
           instance.entry().name.c_str(), describe(buffer).c_str(),
           nameOf(bad->value), bad->index.c_str(),
           instance.origin(launch).label().c_str(),
-          plan.kernels[chosen.kernel].name.c_str());
+          instance.workerName(launch).c_str());
   }
   return Status();
 }
 
-Status checkMade(const PlanInstance &instance, const Plan &plan, size_t launch,
+Status checkMade(const PlanInstance &instance, size_t launch,
                  const LaunchViews &views) {
-  const PlanAlternative &chosen = instance.chosen(launch);
-  const PlanKernel &kernel = plan.kernels[chosen.kernel];
-  for (size_t v = 0; v < chosen.views.size(); ++v) {
-    const PlanBuffer &buffer = instance.entry().buffers[chosen.views[v].buffer];
+  const PlanKernel *kernel = instance.kernelOf(launch);
+  std::string caution =
+      kernel && !kernel->caution.empty() ? "; " + kernel->caution : "";
+  for (size_t v = 0; v < views.views.size(); ++v) {
+    const PlanBuffer &buffer =
+        instance.entry().buffers[instance.planView(launch, v).buffer];
     if (!isFloat(buffer.type))
       continue;
     if (std::optional<Finding> bad = firstBad(views.views[v]))
       return failure(
           HYB_NOT_FINITE,
           "%s: %s gave %s at %s of its view %zu (kernel %s), and nothing it "
-          "read was that%s%s",
+          "read was that%s",
           instance.entry().name.c_str(),
           instance.origin(launch).label().c_str(), nameOf(bad->value),
-          bad->index.c_str(), v, kernel.name.c_str(),
-          kernel.caution.empty() ? "" : "; ", kernel.caution.c_str());
+          bad->index.c_str(), v, instance.workerName(launch).c_str(),
+          caution.c_str());
   }
   return Status();
 }

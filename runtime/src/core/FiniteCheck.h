@@ -25,14 +25,14 @@ struct LaunchViews {
 
 /// Whether every float that launch `launch` reads from the caller (parameters,
 /// states, gradients, inputs) is a number; the error names the buffer.
-Status checkGiven(const PlanInstance &instance, const Plan &plan, size_t launch,
+Status checkGiven(const PlanInstance &instance, size_t launch,
                   const LaunchViews &views);
 
 /// Whether every float in the views of a launch that has run is a number; the
 /// error names the layer, the operation and the kernel, and what the plan says
 /// of when the kernel does that. Minus infinity is one: it is the logarithm of
 /// a sum of nothing.
-Status checkMade(const PlanInstance &instance, const Plan &plan, size_t launch,
+Status checkMade(const PlanInstance &instance, size_t launch,
                  const LaunchViews &views);
 
 } // namespace hyb::rt

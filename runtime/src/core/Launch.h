@@ -31,6 +31,8 @@ static_assert(sizeof(KernelView) == 72 && offsetof(KernelView, strides) == 40);
 /// knows what it points to.
 using KernelHandle = const void *;
 
+struct LibraryProduct;
+
 /// One kernel over all its tasks, which are independent of each other.
 struct Launch {
   KernelHandle kernel;
@@ -38,6 +40,9 @@ struct Launch {
   const int64_t *grid;
   int64_t tasks;
   uint32_t viewCount = 0, gridRank = 0;
+  /// Or a product that a library of the device computes: then there is no
+  /// kernel and no grid, and the views are a, b and c.
+  const LibraryProduct *product = nullptr;
 };
 
 } // namespace hyb::rt

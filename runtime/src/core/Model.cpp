@@ -53,6 +53,8 @@ Result<std::unique_ptr<Model>> Model::open(Runtime &runtime, Bytes bytes) {
   HYB_TRY(model->allocate());
   if (!reason.empty())
     runtime.log(HYB_LOG_INFO, "runs on the processor: %s", reason.c_str());
+  if (!model->program->productNote().empty())
+    runtime.log(HYB_LOG_INFO, "%s", model->program->productNote().c_str());
   runtime.log(HYB_LOG_INFO, "%s: %lld parameters, code for %s, %s",
               model->meta().name.c_str(),
               static_cast<long long>(model->parameterTable().scalars()),

@@ -54,6 +54,8 @@ public:
   Device &device() const { return *place; }
   /// "x86-64-v3", "sm_90a"
   const std::string &codeName() const { return program->codeName(); }
+  /// Who computes products, when somebody was asked for; else empty.
+  const std::string &productNote() const { return program->productNote(); }
   /// Of the tables that a saved state depends on.
   uint64_t fingerprint() const { return tableHash; }
   ModelTables planTables() const { return planTables(holdsMasters()); }
@@ -61,7 +63,8 @@ public:
   ModelTables planTables(bool masters) const {
     return {tables.plan,        tables.meta,
             tables.parameters,  tables.states,
-            program->kernels(), masters ? nullptr : &wideOffsets};
+            program->kernels(), masters ? nullptr : &wideOffsets,
+            program->products()};
   }
   /// The entry point, or an error that says that the spec has none.
   Result<const PlanEntry *> entry(const std::string &name) const;

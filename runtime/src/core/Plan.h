@@ -112,10 +112,20 @@ struct PlanView {
   std::vector<Expression> sizes, strides;
 };
 
+/// That a launch computes c = op(a) op(b) and nothing else, or adds it to c:
+/// the numbers of its views. With `parts` it sums what the launch in front of
+/// it makes, whose views a and b are; the two together are the product.
+struct PlanProduct {
+  uint32_t a = 0, b = 0, c = 0;
+  bool transposeA = false, transposeB = false, accumulate = false;
+  bool parts = false;
+};
+
 struct PlanAlternative {
   std::optional<Predicate> guard;
   uint32_t kernel = 0;
   std::vector<PlanView> views;
+  std::optional<PlanProduct> product;
 };
 
 struct PlanLaunch {
@@ -145,6 +155,13 @@ struct PlanEntry {
   std::vector<uint32_t> arguments;
   /// The buffers that get a random word for every call.
   std::vector<uint32_t> randomKeys;
+
+  /// Of a launch with one that is a product: the alternative that reads the
+  /// factors, itself or the one of the launch in front that makes parts.
+  const PlanAlternative &factorsOf(uint32_t launch, uint32_t choice) const {
+    const PlanAlternative &own = launches[launch].alternatives[choice];
+    return own.product->parts ? launches[launch - 1].alternatives.front() : own;
+  }
 };
 
 struct Plan {

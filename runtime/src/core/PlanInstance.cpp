@@ -231,7 +231,8 @@ Status PlanInstance::placeView(const PlanView &view, Symbols symbols,
                    source->buffers[view.buffer].name.c_str(), buffer.elements,
                    symbols.text().c_str());
   viewPlaces.push_back(
-      {view.buffer, offset * elementBytes(source->buffers[view.buffer].type)});
+      {&view, view.buffer,
+       offset * elementBytes(source->buffers[view.buffer].type)});
   views.push_back(result);
   return Status();
 }
@@ -249,46 +250,160 @@ Status PlanInstance::checkTensorMap(const PlanTensorMap &map,
   return Status();
 }
 
-Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index,
-                                 const Symbols &symbols) {
+std::string PlanInstance::nameOf(uint32_t index) const {
+  return "launch " + source->launches[index].label() + " of " + source->name;
+}
+
+Result<std::optional<uint32_t>>
+PlanInstance::choose(uint32_t index, const Symbols &symbols) const {
   const PlanLaunch &launch = source->launches[index];
   for (uint32_t choice = 0; choice < launch.alternatives.size(); ++choice) {
-    const PlanAlternative &alternative = launch.alternatives[choice];
-    std::string where = "launch " + launch.label() + " of " + source->name;
-    if (alternative.guard) {
-      std::optional<bool> holds = alternative.guard->evaluate(symbols);
-      if (!holds)
-        return overflow(where, symbols);
-      if (!*holds)
-        continue;
-    }
-    const PlanKernel &kernel = tables.plan.kernels[alternative.kernel];
-    LaunchPlace place = {alternative.kernel,
-                         views.size(),
-                         grids.size(),
-                         1,
-                         static_cast<uint32_t>(alternative.views.size()),
-                         static_cast<uint32_t>(kernel.grid.size())};
-    for (size_t i = 0; i < kernel.grid.size(); ++i) {
-      HYB_ASSIGN(int64_t size, evaluate(kernel.grid[i], symbols, where));
-      grids.push_back(size);
-      // An ordered dimension without turns leaves nothing to do either.
-      if (size == 0)
-        place.tasks = 0;
-      else if (kernel.parallel[i] &&
-               !checkedMul(place.tasks, size, &place.tasks))
-        return overflow(where, symbols);
-    }
-    for (const PlanView &view : alternative.views)
-      HYB_TRY(placeView(view, symbols, where));
-    for (const PlanTensorMap &map : kernel.maps)
-      HYB_TRY(checkTensorMap(map, alternative, where));
-    if (place.tasks > 0) {
-      launchPlaces.push_back(place);
-      origins.push_back({index, choice});
-      scratchSize = std::max(scratchSize, kernel.scratchBytes);
-    }
+    const std::optional<Predicate> &guard = launch.alternatives[choice].guard;
+    std::optional<bool> holds = guard ? guard->evaluate(symbols) : true;
+    if (!holds)
+      return overflow(nameOf(index), symbols);
+    if (*holds)
+      return std::optional<uint32_t>(choice);
+  }
+  return std::optional<uint32_t>();
+}
+
+Status PlanInstance::placeLaunch(const ModelTables &tables, uint32_t index,
+                                 const Symbols &symbols) {
+  HYB_ASSIGN(std::optional<uint32_t> choice, choose(index, symbols));
+  if (!choice)
     return Status();
+  const PlanAlternative &alternative =
+      source->launches[index].alternatives[*choice];
+  std::string where = nameOf(index);
+  const PlanKernel &kernel = tables.plan.kernels[alternative.kernel];
+  LaunchPlace place = {alternative.kernel,
+                       views.size(),
+                       grids.size(),
+                       1,
+                       static_cast<uint32_t>(alternative.views.size()),
+                       static_cast<uint32_t>(kernel.grid.size()),
+                       nullptr};
+  for (size_t i = 0; i < kernel.grid.size(); ++i) {
+    HYB_ASSIGN(int64_t size, evaluate(kernel.grid[i], symbols, where));
+    grids.push_back(size);
+    // An ordered dimension without turns leaves nothing to do either.
+    if (size == 0)
+      place.tasks = 0;
+    else if (kernel.parallel[i] && !checkedMul(place.tasks, size, &place.tasks))
+      return overflow(where, symbols);
+  }
+  for (const PlanView &view : alternative.views)
+    HYB_TRY(placeView(view, symbols, where));
+  for (const PlanTensorMap &map : kernel.maps)
+    HYB_TRY(checkTensorMap(map, alternative, where));
+  if (place.tasks > 0) {
+    launchPlaces.push_back(std::move(place));
+    origins.push_back(index);
+    scratchSize = std::max(scratchSize, kernel.scratchBytes);
+  }
+  return Status();
+}
+
+/// The largest power of two up to 256, where buffers begin, that divides an
+/// offset in bytes, or both of two whose bits are given together.
+static int64_t alignmentOf(int64_t offset) {
+  constexpr int64_t kBuffers = kArenaAlignment;
+  int64_t bits = offset | kBuffers;
+  return bits & -bits;
+}
+
+Result<ProductShape>
+PlanInstance::productShape(const PlanProduct &product,
+                           const std::string &where) const {
+  const KernelView *three = views.data() + views.size() - 3;
+  const ViewPlace *places = viewPlaces.data() + viewPlaces.size() - 3;
+  ProductShape shape;
+  shape.transposeA = product.transposeA;
+  shape.transposeB = product.transposeB;
+  shape.accumulate = product.accumulate;
+  shape.rows = three[2].sizes[0];
+  shape.columns = three[2].sizes[1];
+  shape.depth = three[0].sizes[product.transposeA ? 0 : 1];
+  shape.type = source->buffers[places[0].buffer].type;
+  shape.resultType = source->buffers[places[2].buffer].type;
+  int64_t expected[3][2] = {{shape.rows, shape.depth},
+                            {shape.depth, shape.columns},
+                            {shape.rows, shape.columns}};
+  if (shape.transposeA)
+    std::swap(expected[0][0], expected[0][1]);
+  if (shape.transposeB)
+    std::swap(expected[1][0], expected[1][1]);
+  int64_t *strides[3] = {&shape.strideA, &shape.strideB, &shape.strideC};
+  int64_t *alignments[3] = {&shape.alignA, &shape.alignB, &shape.alignC};
+  for (int n = 0; n < 3; ++n) {
+    const int64_t *sizes = three[n].sizes;
+    int64_t stride = three[n].strides[0];
+    if (sizes[0] != expected[n][0] || sizes[1] != expected[n][1] ||
+        (sizes[1] > 1 && three[n].strides[1] != 1) ||
+        (sizes[0] > 1 && stride < sizes[1]))
+      return failure(HYB_INVALID_FILE,
+                     "%s: factor or result %d of a product is %" PRId64
+                     " x %" PRId64 " with strides %" PRId64 " and %" PRId64
+                     ", expected %" PRId64 " x %" PRId64
+                     " row by row; compile the spec again",
+                     where.c_str(), n, sizes[0], sizes[1], stride,
+                     three[n].strides[1], expected[n][0], expected[n][1]);
+    *strides[n] = stride;
+    *alignments[n] =
+        alignmentOf(buffers[places[n].buffer].offset | places[n].offset);
+  }
+  return shape;
+}
+
+Result<uint32_t> PlanInstance::placeProduct(const ModelTables &tables,
+                                            uint32_t index, uint32_t last,
+                                            const Symbols &symbols) {
+  if (!tables.products)
+    return 0u;
+  // The sum of parts that this launch makes, or the launch itself.
+  auto isSum = [&](uint32_t launch) {
+    const auto &alternatives = source->launches[launch].alternatives;
+    return !alternatives.empty() && alternatives.front().product &&
+           alternatives.front().product->parts;
+  };
+  uint32_t end = index < last && isSum(index + 1) ? index + 1 : index;
+  HYB_ASSIGN(std::optional<uint32_t> begins, choose(index, symbols));
+  HYB_ASSIGN(std::optional<uint32_t> choice, choose(end, symbols));
+  if (!begins || !choice)
+    return 0u;
+  const PlanAlternative &own = source->launches[end].alternatives[*choice];
+  if (!own.product || own.product->parts != (end != index))
+    return 0u;
+  const PlanAlternative &factors = source->factorsOf(end, *choice);
+  std::string where = nameOf(end);
+  size_t firstView = views.size();
+  HYB_TRY(placeView(factors.views[own.product->a], symbols, where));
+  HYB_TRY(placeView(factors.views[own.product->b], symbols, where));
+  HYB_TRY(placeView(own.views[own.product->c], symbols, where));
+  HYB_ASSIGN(ProductShape shape, productShape(*own.product, where));
+  HYB_ASSIGN(
+      std::shared_ptr<const LibraryProduct> product,
+      tables.products->choose(tables.plan.kernels[factors.kernel], shape));
+  if (!product) {
+    views.resize(firstView);
+    viewPlaces.resize(firstView);
+    return 0u;
+  }
+  launchPlaces.push_back(
+      {own.kernel, firstView, grids.size(), 1, 3, 0, std::move(product)});
+  origins.push_back(end);
+  return end - index + 1;
+}
+
+Status PlanInstance::placeRange(const ModelTables &tables, uint32_t first,
+                                uint32_t last, const Symbols &symbols) {
+  for (uint32_t i = first; i <= last; ++i) {
+    HYB_ASSIGN(uint32_t taken, placeProduct(tables, i, last, symbols));
+    if (taken > 0)
+      i += taken - 1;
+    else
+      HYB_TRY(placeLaunch(tables, i, symbols));
   }
   return Status();
 }
@@ -319,29 +434,29 @@ Status PlanInstance::placePieces(const ModelTables &tables,
     int64_t row = piece * pieces.rows;
     symbols[Symbols::Row] = row;
     symbols[Symbols::Tokens] = std::min(pieces.rows, tokens - row);
-    for (uint32_t i = pieces.first; i <= pieces.last; ++i)
-      HYB_TRY(placeLaunch(tables, i, symbols));
+    HYB_TRY(placeRange(tables, pieces.first, pieces.last, symbols));
   }
   return Status();
 }
 
 Status PlanInstance::placeLaunches(const ModelTables &tables) {
-  auto pieces = source->pieces.begin();
-  for (uint32_t i = 0; i < source->launches.size(); ++i) {
-    if (pieces == source->pieces.end() || i < pieces->first) {
-      HYB_TRY(placeLaunch(tables, i, callShape.symbols));
-      continue;
-    }
-    HYB_TRY(placePieces(tables, *pieces));
-    i = pieces++->last;
+  auto count = static_cast<uint32_t>(source->launches.size());
+  uint32_t next = 0;
+  for (const PlanPieces &pieces : source->pieces) {
+    if (next < pieces.first)
+      HYB_TRY(placeRange(tables, next, pieces.first - 1, callShape.symbols));
+    HYB_TRY(placePieces(tables, pieces));
+    next = pieces.last + 1;
   }
-  return Status();
+  return next < count ? placeRange(tables, next, count - 1, callShape.symbols)
+                      : Status();
 }
 
 Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
                                           const PlanEntry &entry,
                                           const CallShape &shape) {
   PlanInstance instance;
+  instance.plan = &tables.plan;
   instance.source = &entry;
   instance.callShape = shape;
   HYB_TRY(instance.placeBuffers(tables));
@@ -350,10 +465,11 @@ Result<PlanInstance> PlanInstance::create(const ModelTables &tables,
   // The arrays have stopped growing: their addresses may be taken. They survive
   // a move of the instance.
   for (const LaunchPlace &place : instance.launchPlaces)
-    instance.list.push_back({tables.kernels[place.kernel],
-                             instance.views.data() + place.firstView,
-                             instance.grids.data() + place.firstGrid,
-                             place.tasks, place.viewCount, place.gridRank});
+    instance.list.push_back(
+        {place.product ? nullptr : tables.kernels[place.kernel],
+         instance.views.data() + place.firstView,
+         instance.grids.data() + place.firstGrid, place.tasks, place.viewCount,
+         place.gridRank, place.product.get()});
   return instance;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/Device.h"
 #include "core/Plan.h"
+#include "core/ProductLibrary.h"
 #include "core/Tables.h"
 
 namespace hyb::rt {
@@ -73,6 +74,8 @@ struct ModelTables {
   /// Where each parameter is in what parameters are bound to, in elements, when
   /// that holds some of them alone (-1: not this one); else null.
   const std::vector<int64_t> *someParameters = nullptr;
+  /// What may compute marked products; null: kernels do.
+  ProductLibrary *products = nullptr;
 };
 
 /// An entry whose expressions have been evaluated: every launch that runs, with
@@ -96,14 +99,21 @@ public:
   const std::vector<Launch> &launches() const { return list; }
   /// The launch of the entry that launch `i` of the list came from.
   const PlanLaunch &origin(size_t i) const {
-    return source->launches[origins[i].launch];
+    return source->launches[origins[i]];
   }
-  /// The alternative of that launch whose guard held.
-  const PlanAlternative &chosen(size_t i) const {
-    return origin(i).alternatives[origins[i].alternative];
+  /// What the plan says of view `view` of launch `i` of the list.
+  const PlanView &planView(size_t i, size_t view) const {
+    return *viewPlaces[launchPlaces[i].firstView + view].view;
   }
-  /// In the plan.
-  size_t kernelIndex(size_t i) const { return launchPlaces[i].kernel; }
+  /// Its kernel in the plan; null for a product of the library.
+  const PlanKernel *kernelOf(size_t i) const {
+    return list[i].product ? nullptr : &plan->kernels[launchPlaces[i].kernel];
+  }
+  /// The kernel or the library, for people.
+  const std::string &workerName(size_t i) const {
+    return list[i].product ? list[i].product->name
+                           : plan->kernels[launchPlaces[i].kernel].name;
+  }
 
   /// Belongs to the queue that runs this instance.
   std::unique_ptr<PreparedLaunches> prepared;
@@ -116,6 +126,7 @@ private:
     size_t index;   // in the state table, or in the entry's arguments
   };
   struct ViewPlace {
+    const PlanView *view;
     uint32_t buffer;
     int64_t offset; // in bytes
   };
@@ -123,10 +134,7 @@ private:
     size_t kernel, firstView, firstGrid;
     int64_t tasks;
     uint32_t viewCount, gridRank;
-  };
-
-  struct Origin {
-    uint32_t launch, alternative;
+    std::shared_ptr<const LibraryProduct> product;
   };
 
   Status placeBuffers(const ModelTables &tables);
@@ -144,9 +152,23 @@ private:
                                BufferPlace &place) const;
   Status placeLaunches(const ModelTables &tables);
   Status placePieces(const ModelTables &tables, const PlanPieces &pieces);
-  /// `symbols` are those of the call, or of a piece of its rows.
+  /// Launches `first` to `last`; `symbols` are those of the call, or of a piece
+  /// of its rows.
+  Status placeRange(const ModelTables &tables, uint32_t first, uint32_t last,
+                    const Symbols &symbols);
+  /// The alternative of a launch that runs.
+  Result<std::optional<uint32_t>> choose(uint32_t index,
+                                         const Symbols &symbols) const;
   Status placeLaunch(const ModelTables &tables, uint32_t index,
                      const Symbols &symbols);
+  /// Gives a product that begins at launch `index` to the library; how many
+  /// launches that is, 0 when their kernels are to run.
+  Result<uint32_t> placeProduct(const ModelTables &tables, uint32_t index,
+                                uint32_t last, const Symbols &symbols);
+  /// Of the last three views, which are those of a product.
+  Result<ProductShape> productShape(const PlanProduct &product,
+                                    const std::string &where) const;
+  std::string nameOf(uint32_t index) const;
   Status placeView(const PlanView &view, Symbols symbols,
                    const std::string &where);
   /// Those of the buffer's sizes.
@@ -157,6 +179,7 @@ private:
                         const std::string &where) const;
   void *baseOf(const BufferPlace &place, const Bindings &bindings) const;
 
+  const Plan *plan = nullptr;
   const PlanEntry *source = nullptr;
   CallShape callShape;
   int64_t arenaSize = 0, scratchSize = 0;
@@ -167,7 +190,7 @@ private:
   std::vector<KernelView> views;
   std::vector<int64_t> grids;
   std::vector<LaunchPlace> launchPlaces;
-  std::vector<Origin> origins;
+  std::vector<uint32_t> origins;
   std::vector<Launch> list;
   Bindings bound;
   uint64_t bindCount = 0;

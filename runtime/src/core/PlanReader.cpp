@@ -216,6 +216,21 @@ Result<PlanView> readView(const Json &value, size_t buffers,
   return view;
 }
 
+Result<PlanProduct> readProduct(const Json &item, const std::string &at) {
+  std::string where = at + " product";
+  PlanProduct product;
+  HYB_ASSIGN(const Json *value, jsonObject(item, "product", at));
+  for (auto [key, flag] : {std::pair{"transpose_a", &product.transposeA},
+                           {"transpose_b", &product.transposeB},
+                           {"accumulate", &product.accumulate},
+                           {"parts", &product.parts}})
+    HYB_TRY(readFlag(*value, key, where, *flag));
+  HYB_ASSIGN(product.a, readIndex(*value, "a", UINT16_MAX, where));
+  HYB_ASSIGN(product.b, readIndex(*value, "b", UINT16_MAX, where));
+  HYB_ASSIGN(product.c, readIndex(*value, "c", UINT16_MAX, where));
+  return product;
+}
+
 Result<PlanLaunch> readLaunch(const Json &value, size_t kernels, size_t buffers,
                               const std::string &where) {
   PlanLaunch launch;
@@ -234,6 +249,9 @@ Result<PlanLaunch> readLaunch(const Json &value, size_t kernels, size_t buffers,
     for (const Json &view : *views) {
       HYB_ASSIGN(PlanView parsed, readView(view, buffers, where));
       alternative.views.push_back(std::move(parsed));
+    }
+    if (item.contains("product")) {
+      HYB_ASSIGN(alternative.product, readProduct(item, where));
     }
     launch.alternatives.push_back(std::move(alternative));
   }
@@ -265,6 +283,51 @@ Result<std::vector<PlanPieces>> readPieces(const Json &value, size_t launches,
     result.push_back(pieces);
   }
   return result;
+}
+
+/// That the views of a product exist, are matrices and have fitting types; what
+/// their sizes are is known when a call is.
+Status checkProduct(const PlanEntry &entry, uint32_t launch, uint32_t choice,
+                    const std::string &where) {
+  const PlanAlternative &own = entry.launches[launch].alternatives[choice];
+  if (!own.product)
+    return Status();
+  if (own.product->parts &&
+      (launch == 0 || entry.launches[launch].alternatives.size() != 1 ||
+       entry.launches[launch - 1].alternatives.size() != 1))
+    return failure(HYB_INVALID_FILE,
+                   "%s: a product of parts and no launch in front of it, or "
+                   "one of the two has alternatives",
+                   where.c_str());
+  const PlanAlternative &factors = entry.factorsOf(launch, choice);
+  ElementType types[3] = {};
+  size_t next = 0;
+  for (auto [number, of] : {std::pair{own.product->a, &factors},
+                            {own.product->b, &factors},
+                            {own.product->c, &own}}) {
+    if (number >= of->views.size() || of->views[number].sizes.size() != 2)
+      return failure(HYB_INVALID_FILE,
+                     "%s: a product of view %u, which is no matrix, of %zu "
+                     "views",
+                     where.c_str(), number, of->views.size());
+    types[next++] = entry.buffers[of->views[number].buffer].type;
+  }
+  if (!isFloat(types[0]) || types[0] != types[1] ||
+      (types[2] != types[0] && types[2] != ElementType::F32))
+    return failure(HYB_INVALID_FILE,
+                   "%s: a product of %s and %s in %s; factors have one type "
+                   "and the result that or f32",
+                   where.c_str(), elementTypeName(types[0]),
+                   elementTypeName(types[1]), elementTypeName(types[2]));
+  return Status();
+}
+
+Status checkProducts(const PlanEntry &entry, const std::string &where) {
+  for (uint32_t i = 0; i < entry.launches.size(); ++i)
+    for (uint32_t c = 0; c < entry.launches[i].alternatives.size(); ++c)
+      HYB_TRY(
+          checkProduct(entry, i, c, where + " launch " + std::to_string(i)));
+  return Status();
 }
 
 /// Inputs and outputs have names, no two the same.
@@ -310,6 +373,7 @@ Result<PlanEntry> readEntry(const std::string &name, const Json &value,
   for (uint32_t i = 0; i < entry.buffers.size(); ++i)
     if (entry.buffers[i].kind == BufferKind::RandomKey)
       entry.randomKeys.push_back(i);
+  HYB_TRY(checkProducts(entry, where));
   HYB_TRY(findArguments(entry, where));
   return entry;
 }

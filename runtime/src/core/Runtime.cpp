@@ -12,6 +12,19 @@
 
 namespace hyb::rt {
 
+static Result<ProductChoice> productChoice(const char *name) {
+  std::string wanted = name ? name : "compiled";
+  for (auto [known, choice] : {std::pair{"compiled", ProductChoice::Compiled},
+                               {"cublaslt", ProductChoice::Library},
+                               {"auto", ProductChoice::Automatic}})
+    if (wanted == known)
+      return choice;
+  return failure(HYB_INVALID_ARGUMENT,
+                 "products by '%.32s' are unknown; give compiled, cublaslt or "
+                 "auto",
+                 wanted.c_str());
+}
+
 Result<std::unique_ptr<Runtime>>
 Runtime::create(const hyb_runtime_options &options) {
   auto runtime = std::make_unique<Runtime>();
@@ -26,11 +39,12 @@ Runtime::create(const hyb_runtime_options &options) {
   }
   runtime->callback = options.log;
   runtime->callbackUser = options.log_user;
+  HYB_ASSIGN(ProductChoice products, productChoice(options.products));
   HYB_ASSIGN(runtime->pool, ThreadPool::create(options.threads));
   HYB_ASSIGN(runtime->deviceSet,
              Devices::create(options.device ? options.device : "auto",
-                             options.use_current_context != 0, *runtime->pool,
-                             level));
+                             options.use_current_context != 0, products,
+                             *runtime->pool, level));
   return runtime;
 }
 

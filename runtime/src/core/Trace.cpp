@@ -54,7 +54,7 @@ void Trace::add(const PlanInstance &instance, const LaunchTimes &times) {
   int64_t begin = times.begin;
   for (size_t i = 0; i < count; ++i) {
     events.push_back({&instance.origin(i),
-                      &plan->kernels[instance.kernelIndex(i)], begin,
+                      &*names.insert(instance.workerName(i)).first, begin,
                       times.nanoseconds[i], instance.launches()[i].tasks});
     begin += times.nanoseconds[i];
   }
@@ -81,7 +81,7 @@ Status Trace::save(const std::string &path) const {
                      event.nanoseconds) +
             member("layer", event.launch->layer) +
             ",\"op\":" + jsonQuoted(event.launch->op) +
-            ",\"kernel\":" + jsonQuoted(event.kernel->name) + "," +
+            ",\"kernel\":" + jsonQuoted(*event.worker) + "," +
             member("tasks", event.tasks) + "}}";
   text += "]";
   if (dropped > 0)

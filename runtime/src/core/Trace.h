@@ -11,15 +11,17 @@
 
 #include "core/PlanInstance.h"
 
+#include <set>
+
 namespace hyb::rt {
 
 /// The launches of calls by layer and op, for chrome://tracing, Perfetto and
 /// whatever else reads the trace event format.
 class Trace {
 public:
-  /// `plan` must outlive the trace.
-  Trace(const Plan &plan, std::string device)
-      : plan(&plan), device(std::move(device)) {}
+  explicit Trace(std::string device) : device(std::move(device)) {}
+
+  /// The entry of `instance` must outlive the trace.
 
   void add(const PlanInstance &instance, const LaunchTimes &times);
   /// A JSON object with times in microseconds since the first launch; written
@@ -34,12 +36,13 @@ private:
   };
   struct Event {
     const PlanLaunch *launch;
-    const PlanKernel *kernel;
+    const std::string *worker;
     int64_t begin, nanoseconds, tasks;
   };
 
-  const Plan *plan;
   std::string device;
+  /// Of kernels, and of products by a library, whose lists come and go.
+  std::set<std::string> names;
   std::vector<Call> calls;
   std::vector<Event> events;
   int64_t dropped = 0;

@@ -8,6 +8,7 @@
 
 #include "cuda/CudaDevice.h"
 
+#include "cuda/CublasLt.h"
 #include "cuda/CudaProgram.h"
 #include "cuda/CudaQueue.h"
 #include "cuda/Transfers.h"
@@ -16,9 +17,10 @@ namespace hyb::rt {
 
 using namespace cuda;
 
-Result<std::unique_ptr<Device>> CudaDevice::open(int ordinal,
-                                                 bool useCurrentContext) {
+Result<std::unique_ptr<Device>>
+CudaDevice::open(int ordinal, bool useCurrentContext, ProductChoice products) {
   auto device = std::make_unique<CudaDevice>();
+  device->choice = products;
   HYB_ASSIGN(device->context, CudaContext::open(ordinal, useCurrentContext));
   HYB_ASSIGN(device->transfers, Transfers::create(device->context));
   return std::unique_ptr<Device>(std::move(device));
@@ -49,7 +51,51 @@ Result<std::string> CudaDevice::choosePlan(const HbxReader &artefact) const {
 Result<std::unique_ptr<Program>> CudaDevice::load(const HbxReader &artefact,
                                                   const std::string &planName,
                                                   const Plan &plan) {
-  return CudaProgram::load(context, artefact, planName, plan);
+  HYB_ASSIGN(std::unique_ptr<Program> program,
+             CudaProgram::load(context, artefact, planName, plan));
+  HYB_TRY(giveProducts(*program, plan));
+  return program;
+}
+
+/// Whether a library may compute some product of a plan.
+static bool hasProducts(const Plan &plan, ProductChoice choice) {
+  for (const auto &[name, entry] : plan.entries)
+    for (uint32_t i = 0; i < entry.launches.size(); ++i)
+      for (uint32_t c = 0; c < entry.launches[i].alternatives.size(); ++c)
+        if (entry.launches[i].alternatives[c].product &&
+            CublasLtProducts::mayCompute(
+                plan.kernels[entry.factorsOf(i, c).kernel], choice))
+          return true;
+  return false;
+}
+
+Status CudaDevice::giveProducts(Program &program, const Plan &plan) {
+  if (choice == ProductChoice::Compiled)
+    return Status();
+  if (!hasProducts(plan, choice)) {
+    if (choice == ProductChoice::Library)
+      return failure(HYB_UNSUPPORTED,
+                     "products=cublaslt, but the plan marks no product; "
+                     "compile the spec again, or use products=compiled");
+    program.setProducts(nullptr, "products: compiled, whose kernels are made "
+                                 "for this GPU");
+    return Status();
+  }
+  std::lock_guard<std::mutex> lock(libraryTurn);
+  if (!library) {
+    auto opened = CublasLt::open(context);
+    if (!opened.ok() && choice == ProductChoice::Library)
+      return opened.status();
+    if (!opened.ok()) {
+      program.setProducts(nullptr,
+                          "products: compiled, " + opened.status().message());
+      return Status();
+    }
+    library = *opened;
+  }
+  program.setProducts(std::make_shared<CublasLtProducts>(library, choice),
+                      "products: " + library->title());
+  return Status();
 }
 
 Result<std::unique_ptr<Queue>>

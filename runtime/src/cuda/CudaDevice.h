@@ -11,9 +11,12 @@
 
 #include "core/Device.h"
 
+#include <mutex>
+
 namespace hyb::rt {
 
 namespace cuda {
+class CublasLt;
 class CudaContext;
 class Transfers;
 } // namespace cuda
@@ -22,8 +25,8 @@ class CudaDevice : public Device {
 public:
   /// GPU number `ordinal`; with `useCurrentContext` the one whose context is
   /// current on this thread.
-  static Result<std::unique_ptr<Device>> open(int ordinal,
-                                              bool useCurrentContext);
+  static Result<std::unique_ptr<Device>>
+  open(int ordinal, bool useCurrentContext, ProductChoice products);
   ~CudaDevice() override;
 
   const char *name() const override;
@@ -48,7 +51,14 @@ public:
   Status clear(void *target, int64_t bytes) override;
 
 private:
+  /// Opens cuBLASLt for a program that it may serve.
+  Status giveProducts(Program &program, const Plan &plan);
+
   std::shared_ptr<cuda::CudaContext> context;
+  ProductChoice choice = ProductChoice::Compiled;
+  /// Opened by the first program that asks for it.
+  std::shared_ptr<const cuda::CublasLt> library;
+  std::mutex libraryTurn;
   std::unique_ptr<cuda::Transfers> transfers;
 };
 

@@ -8,6 +8,7 @@
 
 #include "cuda/CudaQueue.h"
 
+#include "cuda/CublasLt.h"
 #include "cuda/CudaProgram.h"
 
 #include <algorithm>
@@ -28,6 +29,11 @@ constexpr int64_t kMaxBlocks = INT32_MAX;
 
 const CudaKernel &kernelOf(const Launch &launch) {
   return *static_cast<const CudaKernel *>(launch.kernel);
+}
+
+/// Of a launch that is one of a library.
+const CublasLtProduct &productOf(const Launch &launch) {
+  return *static_cast<const CublasLtProduct *>(launch.product);
 }
 
 size_t structureBytes(const Launch &launch) {
@@ -93,6 +99,8 @@ CudaQueue::~CudaQueue() {
   ContextScope scope(*context);
   for (Event event : events)
     context->driver().eventDestroy(event);
+  if (recorder)
+    context->driver().streamDestroy(recorder);
   if (stream && !options.useStream)
     context->driver().streamDestroy(stream);
 }
@@ -108,16 +116,18 @@ static unsigned blocksOf(const Launch &launch, const CudaKernel &kernel) {
 std::string CudaQueue::describe(const PlanInstance &instance,
                                 size_t index) const {
   const Launch &launch = instance.launches()[index];
+  std::string place = instance.origin(index).label().substr(0, 120) + " of " +
+                      instance.entry().name.substr(0, 40);
+  if (launch.product)
+    return place + " (" + launch.product->name + ")";
   const CudaKernel &kernel = kernelOf(launch);
   char text[512];
   std::snprintf(text, sizeof(text),
-                "%.120s of %.40s (kernel %.120s, %" PRId64
+                "%s (kernel %.120s, %" PRId64
                 " blocks of %u threads, %u bytes of shared memory, %d "
                 "registers)",
-                instance.origin(index).label().c_str(),
-                instance.entry().name.c_str(), kernel.name.c_str(),
-                launch.tasks, kernel.threads, kernel.sharedBytes,
-                kernel.registers);
+                place.c_str(), kernel.name.c_str(), launch.tasks,
+                kernel.threads, kernel.sharedBytes, kernel.registers);
   return text;
 }
 
@@ -147,11 +157,15 @@ Status CudaQueue::reserve(PlanInstance &instance) {
   auto list = std::make_unique<PreparedList>(context);
   size_t words = 0, maps = 0, pointers = 0;
   for (size_t i = 0; i < instance.launches().size(); ++i) {
-    HYB_TRY(checkLaunch(instance, i));
     const Launch &launch = instance.launches()[i];
     list->firstWord.push_back(words);
     list->firstMap.push_back(maps);
     list->firstPointer.push_back(pointers);
+    if (launch.product) {
+      HYB_TRY(reserveProducts());
+      continue;
+    }
+    HYB_TRY(checkLaunch(instance, i));
     words += structureBytes(launch) / 8;
     maps += kernelOf(launch).maps.size();
     pointers += 1 + kernelOf(launch).maps.size();
@@ -161,6 +175,19 @@ Status CudaQueue::reserve(PlanInstance &instance) {
   list->pointers.resize(pointers);
   instance.prepared = std::move(list);
   return Status();
+}
+
+Status CudaQueue::reserveProducts() {
+  if (workspace.bytes() == 0) {
+    HYB_ASSIGN(workspace, context->allocate(CublasLt::kWorkspaceBytes));
+  }
+  if (recorder || !options.prepare)
+    return Status();
+  ContextScope scope(*context);
+  HYB_TRY(scope.status());
+  return context->check(
+      context->driver().streamCreate(&recorder, kStreamNonBlocking),
+      "make a stream");
 }
 
 /// Sizes and strides from the last dimension to the first, strides in bytes.
@@ -201,6 +228,8 @@ CudaQueue::refresh(PlanInstance &instance) const {
   list.ranBefore = false;
   for (size_t i = 0; i < instance.launches().size(); ++i) {
     const Launch &launch = instance.launches()[i];
+    if (launch.product)
+      continue;
     uint64_t *words = list.words.data() + list.firstWord[i];
     std::memcpy(words, launch.views, launch.viewCount * sizeof(KernelView));
     words += launch.viewCount * kViewWords;
@@ -223,6 +252,16 @@ CudaQueue::refresh(PlanInstance &instance) const {
 Status CudaQueue::launchOne(const PlanInstance &instance, PreparedList &list,
                             size_t index) {
   const Launch &launch = instance.launches()[index];
+  if (launch.product) {
+    const CublasLtProduct &product = productOf(launch);
+    HYB_TRY(product.library().check(
+        product.run(launch.views, workspace.data(), stream),
+        "run " + describe(instance, index)));
+    return options.checkEachLaunch
+               ? context->check(context->driver().streamWait(stream),
+                                "run " + describe(instance, index))
+               : Status();
+  }
   const CudaKernel &kernel = kernelOf(launch);
   int code = context->driver().launch(
       kernel.function, blocksOf(launch, kernel), 1, 1, kernel.threads, 1, 1,
@@ -277,6 +316,39 @@ Status CudaQueue::readTimes(LaunchTimes &times, size_t launches) {
   return Status();
 }
 
+Result<Graph> CudaQueue::record(const PlanInstance &instance,
+                                size_t index) const {
+  const Driver &driver = context->driver();
+  const CublasLtProduct &product = productOf(instance.launches()[index]);
+  const std::string action = "record " + describe(instance, index);
+  HYB_TRY(context->check(driver.captureBegin(recorder, kCaptureThreadLocal),
+                         action));
+  int code =
+      product.run(instance.launches()[index].views, workspace.data(), recorder);
+  // Ends in any case, or the stream would be of no use any more.
+  Graph graph = nullptr;
+  Status ended = context->check(driver.captureEnd(recorder, &graph), action);
+  Status ran = product.library().check(code, action);
+  if (graph && !ran.ok())
+    driver.graphDestroy(graph);
+  HYB_TRY(ran);
+  HYB_TRY(ended);
+  return graph;
+}
+
+/// What comes behind it waits for all of it.
+Status CudaQueue::addProduct(const PlanInstance &instance, size_t index,
+                             Graph graph, GraphNode *last) const {
+  const Driver &driver = context->driver();
+  HYB_ASSIGN(Graph recorded, record(instance, index));
+  GraphNode node = nullptr;
+  int code = driver.graphAddChild(&node, graph, last, *last ? 1 : 0, recorded);
+  driver.graphDestroy(recorded); // the node has a copy
+  *last = node;
+  return context->check(code,
+                        "put " + describe(instance, index) + " into a graph");
+}
+
 /// Puts a launch behind the node `last`, which it becomes.
 Status CudaQueue::addNode(const PlanInstance &instance, PreparedList &list,
                           size_t index, Graph graph, bool early,
@@ -312,8 +384,14 @@ Status CudaQueue::tryGraph(const PlanInstance &instance, PreparedList &list,
   HYB_TRY(context->check(driver.graphCreate(&graph, 0), "make a graph"));
   GraphNode last = nullptr;
   Status status;
-  for (size_t i = 0; i < instance.launches().size() && status.ok(); ++i)
-    status = addNode(instance, list, i, graph, early, &last);
+  bool afterProduct = false;
+  for (size_t i = 0; i < instance.launches().size() && status.ok(); ++i) {
+    bool isProduct = instance.launches()[i].product;
+    status = isProduct ? addProduct(instance, i, graph, &last)
+                       : addNode(instance, list, i, graph,
+                                 early && !afterProduct, &last);
+    afterProduct = isProduct;
+  }
   if (status.ok())
     status = context->check(driver.graphInstantiate(&list.graph, graph, 0),
                             "prepare the graph of " + instance.entry().name);

@@ -23,7 +23,8 @@ namespace hyb::rt::cuda {
 /// read, so the graph stays right. It is built node by node and not recorded
 /// from the stream, which may be the default stream, where nothing can be
 /// recorded. Where the driver can, a kernel that says so begins before the one
-/// in front of it has ended.
+/// in front of it has ended. A product of a library is recorded from a stream
+/// that is there for that alone, and becomes a graph of its own in the chain.
 class CudaQueue : public Queue {
 public:
   static Result<std::unique_ptr<Queue>>
@@ -37,7 +38,7 @@ public:
   Status download(const StagedMemory &memory, int64_t bytes) override;
   Status fill(void *target, int64_t bytes, uint32_t word) override;
   Status finish() override;
-  int64_t bytes() const override { return 0; }
+  int64_t bytes() const override { return workspace.bytes(); }
 
 private:
   struct PreparedList;
@@ -52,12 +53,18 @@ private:
                    LaunchTimes *times);
   Status launchOne(const PlanInstance &instance, PreparedList &list,
                    size_t index);
+  /// What products of a library need: room, and a stream to be recorded from.
+  Status reserveProducts();
+  /// A product as a graph.
+  Result<Graph> record(const PlanInstance &instance, size_t index) const;
   Status buildGraph(const PlanInstance &instance, PreparedList &list) const;
   /// With edges that kernels may begin early along, or without.
   Status tryGraph(const PlanInstance &instance, PreparedList &list,
                   bool early) const;
   Status addNode(const PlanInstance &instance, PreparedList &list, size_t index,
                  Graph graph, bool early, GraphNode *last) const;
+  Status addProduct(const PlanInstance &instance, size_t index, Graph graph,
+                    GraphNode *last) const;
   Status mark(size_t index);
   Status readTimes(LaunchTimes &times, size_t launches);
   std::string describe(const PlanInstance &instance, size_t index) const;
@@ -65,7 +72,9 @@ private:
   std::shared_ptr<CudaContext> context;
   std::unique_ptr<Nvtx> nvtx;
   QueueOptions options;
-  Stream stream = nullptr;
+  Stream stream = nullptr, recorder = nullptr;
+  /// Of products, which run one after another.
+  DeviceMemory workspace;
   std::vector<Event> events;
   /// For errors that come late.
   std::string lastWork = "work";

@@ -70,6 +70,8 @@ struct alignas(64) TensorMap {
 
 constexpr unsigned kHostAllocPortable = 1;
 constexpr unsigned kStreamNonBlocking = 1;
+/// CUstreamCaptureMode: what other threads do meanwhile is theirs.
+constexpr int kCaptureThreadLocal = 1;
 
 using DriverContext = struct DriverContextTag *;
 using Module = struct ModuleTag *;
@@ -147,6 +149,8 @@ constexpr unsigned char kPortProgrammatic = 1, kEdgeProgrammatic = 1;
   F(streamCreate, "cuStreamCreate", (Stream * stream, unsigned flags))         \
   F(streamDestroy, "cuStreamDestroy_v2", (Stream stream))                      \
   F(streamWait, "cuStreamSynchronize", (Stream stream))                        \
+  F(captureBegin, "cuStreamBeginCapture_v2", (Stream stream, int mode))        \
+  F(captureEnd, "cuStreamEndCapture", (Stream stream, Graph * graph))          \
   F(eventCreate, "cuEventCreate", (Event * event, unsigned flags))             \
   F(eventDestroy, "cuEventDestroy_v2", (Event event))                          \
   F(eventRecord, "cuEventRecord", (Event event, Stream stream))                \
@@ -175,6 +179,9 @@ constexpr unsigned char kPortProgrammatic = 1, kEdgeProgrammatic = 1;
   F(graphAddKernel, "cuGraphAddKernelNode_v2",                                 \
     (GraphNode * node, Graph graph, const GraphNode *before, size_t count,     \
      const KernelNode *parameters))                                            \
+  F(graphAddChild, "cuGraphAddChildGraphNode",                                 \
+    (GraphNode * node, Graph graph, const GraphNode *before, size_t count,     \
+     Graph child))                                                             \
   F(graphInstantiate, "cuGraphInstantiateWithFlags",                           \
     (GraphExec * exec, Graph graph, unsigned long long flags))                 \
   F(graphLaunch, "cuGraphLaunch", (GraphExec exec, Stream stream))             \

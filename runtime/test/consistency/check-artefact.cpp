@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 //   check-artefact ARTEFACT [TOKENS] [DEVICE] [--repeats=N] [--no-poison]
-//                  [--exact=ARTEFACT]
+//                  [--exact=ARTEFACT] [--products=compiled|cublaslt|auto]
 //
 // Runs a compiled model in every way that must give the same numbers, with
 // random weights and working memory full of NaN, and compares:
@@ -115,9 +115,10 @@ Difference largerOf(const Difference &a, const Difference &b) {
 class Checker {
 public:
   Checker(const std::string &path, int64_t tokens, const std::string &device,
-          int repeats, bool poison, const std::string &exact)
-      : path(path), exact(exact), device(device), tokens(tokens),
-        poison(poison), repeats(repeats) {}
+          int repeats, bool poison, const std::string &exact,
+          const std::string &products)
+      : path(path), exact(exact), device(device), products(products),
+        tokens(tokens), poison(poison), repeats(repeats) {}
 
   int run();
 
@@ -167,7 +168,7 @@ private:
     report(name, exact ? found.largest : found.rms, limit);
   }
 
-  std::string path, exact, device;
+  std::string path, exact, device, products;
   int64_t tokens;
   bool poison = true;
   int repeats = 0;
@@ -196,6 +197,9 @@ Checker::Machine Checker::open(int threads, const char *level,
   options.threads = threads;
   options.cpu_level = level;
   options.device = device.c_str();
+  // The processor has but one way to compute them.
+  if (device != "cpu")
+    options.products = products.c_str();
   machine.runtime = need(Runtime::create(options));
   machine.model = need(Model::open(*machine.runtime, path));
   const ParameterTable &table = machine.model->parameterTable();
@@ -299,7 +303,7 @@ Rows Checker::gradientOf(const Machine &machine, const Ids &ids,
 }
 
 void Checker::measureType() {
-  Checker other(exact, tokens, "cpu", 0, false, "");
+  Checker other(exact, tokens, "cpu", 0, false, "", products);
   other.type = type;
   other.main = other.open(0);
   other.vocabulary = vocabulary;
@@ -629,7 +633,7 @@ int Checker::run() {
 
 int main(int argc, char **argv) {
   std::vector<std::string> plain;
-  std::string exact;
+  std::string exact, products = "compiled";
   int repeats = 0;
   bool poison = true;
   for (int i = 1; i < argc; ++i) {
@@ -640,17 +644,21 @@ int main(int argc, char **argv) {
       poison = false;
     else if (word.compare(0, 8, "--exact=") == 0)
       exact = word.substr(8);
+    else if (word.compare(0, 11, "--products=") == 0)
+      products = word.substr(11);
     else
       plain.push_back(word);
   }
   if (plain.empty() || plain.size() > 3 || plain[0][0] == '-') {
     std::fprintf(stderr,
                  "usage: %s ARTEFACT [TOKENS] [DEVICE] [--repeats=N] "
-                 "[--no-poison] [--exact=ARTEFACT]\n",
+                 "[--no-poison] [--exact=ARTEFACT] "
+                 "[--products=compiled|cublaslt|auto]\n",
                  argv[0]);
     return 2;
   }
   return Checker(plain[0], plain.size() > 1 ? std::atoll(plain[1].c_str()) : 70,
-                 plain.size() > 2 ? plain[2] : "cpu", repeats, poison, exact)
+                 plain.size() > 2 ? plain[2] : "cpu", repeats, poison, exact,
+                 products)
       .run();
 }

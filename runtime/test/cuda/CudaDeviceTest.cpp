@@ -214,8 +214,7 @@ TEST_F(CudaModel, TheCApi) {
 TEST_F(CudaModel, TracesNameLayerAndOp) {
   for (const char *device : {"cuda:0", "cpu"}) {
     LoadedFixture fixture(1, /*poison=*/false, device);
-    Trace trace(fixture.model->planTables().plan,
-                fixture.model->device().description());
+    Trace trace(fixture.model->device().description());
     fixture.context->traceTo(&trace);
     auto state = fixture.state();
     decode(fixture, *state, 3);

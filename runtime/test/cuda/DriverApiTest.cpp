@@ -61,7 +61,8 @@ static_assert(int(kTensorF16) == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 &&
               alignof(TensorMap) == 64);
 
 static_assert(kHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE &&
-              kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
+              kStreamNonBlocking == CU_STREAM_NON_BLOCKING &&
+              kCaptureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 
 static_assert(sizeof(Pointer) == sizeof(CUdeviceptr) &&
               std::is_same_v<Pointer, CUdeviceptr>);

@@ -34,6 +34,14 @@ struct FakeControl {
           contextDepth = 0, tensorMaps = 0, blocks = 0;
   /// Edges along which kernels begin early; negative: the driver refuses them.
   int64_t earlyEdges = 0;
+  /// Of the library of products: the n-th time that it is asked for an
+  /// algorithm it has none, and the n-th product fails.
+  int64_t failChoice = 0, failProduct = 0;
+  /// Its objects that are alive; algorithms that it was asked for, products
+  /// that were put into streams, those of them that were recorded, and products
+  /// that ran.
+  int64_t liveProductObjects = 0, choices = 0, productCalls = 0,
+          productsRecorded = 0, productsRun = 0;
   /// Misuse that the real driver would not notice or would answer with worse;
   /// `complaint` says what the first was.
   int64_t complaints = 0;

@@ -24,6 +24,7 @@ using hyb::test::FakeGpu;
 using hyb::test::FakeGraph;
 using hyb::test::FakeLaunch;
 using hyb::test::FakeModule;
+using hyb::test::FakeNode;
 
 #define FAKE extern "C" __attribute__((visibility("default")))
 
@@ -257,6 +258,17 @@ FAKE int cuStreamSynchronize(Stream stream) {
   FAKE_ENTER;
   return gpu().wait(stream);
 }
+FAKE int cuStreamBeginCapture_v2(Stream stream, int mode) {
+  FAKE_ENTER;
+  // Of a thread's own recording others need know nothing.
+  if (mode != kCaptureThreadLocal)
+    return gpu().complain("a recording of all threads", kInvalidValue);
+  return gpu().beginRecording(stream);
+}
+FAKE int cuStreamEndCapture(Stream stream, Graph *graph) {
+  FAKE_ENTER;
+  return gpu().endRecording(stream, reinterpret_cast<FakeGraph **>(graph));
+}
 FAKE int cuEventCreate(Event *event, unsigned) {
   FAKE_ENTER;
   *event = reinterpret_cast<Event>(new FakeEvent());
@@ -374,11 +386,28 @@ FAKE int cuGraphAddKernelNode_v2(GraphNode *node, Graph graph,
   made.edges += before;
   if (before > (nodes.empty() ? 0 : 1))
     return gpu().complain("a graph that is not a chain", kInvalidValue);
-  FakeLaunch launch;
-  if (int code = gpu().prepare(*wanted, &launch))
+  FakeNode added;
+  if (int code = gpu().prepare(*wanted, &added.launch))
     return code;
-  nodes.push_back(std::move(launch));
+  nodes.push_back(std::move(added));
   *node = reinterpret_cast<GraphNode>(nodes.size());
+  return kSuccess;
+}
+FAKE int cuGraphAddChildGraphNode(GraphNode *node, Graph graph,
+                                  const GraphNode *before, size_t count,
+                                  Graph child) {
+  FAKE_ENTER;
+  auto &made = *reinterpret_cast<FakeGraph *>(graph);
+  const auto &recorded = *reinterpret_cast<FakeGraph *>(child);
+  if (count != (made.nodes.empty() ? 0 : 1) ||
+      (count == 1 &&
+       reinterpret_cast<uintptr_t>(*before) != made.nodes.size()) ||
+      !recorded.nodes.empty() || recorded.work.empty())
+    return gpu().complain("a graph within a graph that is not in the chain",
+                          kInvalidValue);
+  made.edges += count;
+  made.nodes.push_back({FakeLaunch(), recorded.work});
+  *node = reinterpret_cast<GraphNode>(made.nodes.size());
   return kSuccess;
 }
 FAKE int cuGraphAddDependencies_v2(Graph graph, const GraphNode *from,
@@ -389,9 +418,10 @@ FAKE int cuGraphAddDependencies_v2(Graph graph, const GraphNode *from,
   auto number = [](GraphNode node) {
     return reinterpret_cast<uintptr_t>(node);
   };
-  if (count != 1 || number(*to) != made.nodes.size() ||
+  if (count != 1 || made.nodes.size() < 2 || number(*to) != made.nodes.size() ||
       number(*from) + 1 != number(*to) || edge->fromPort != kPortProgrammatic ||
-      edge->toPort != 0 || edge->type != kEdgeProgrammatic)
+      edge->toPort != 0 || edge->type != kEdgeProgrammatic ||
+      !made.nodes[made.nodes.size() - 2].child.empty())
     return gpu().complain("an edge of an unknown kind", kInvalidValue);
   if (control().earlyEdges < 0)
     return kInvalidValue;
@@ -413,9 +443,15 @@ FAKE int cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph,
 FAKE int cuGraphLaunch(GraphExec exec, Stream stream) {
   FAKE_ENTER;
   ++control().graphLaunches;
-  for (const FakeLaunch &launch : reinterpret_cast<FakeGraph *>(exec)->nodes)
-    if (int code = gpu().enqueueLaunch(stream, launch))
+  for (const FakeNode &node : reinterpret_cast<FakeGraph *>(exec)->nodes) {
+    int code = node.child.empty() ? gpu().enqueueLaunch(stream, node.launch)
+                                  : kSuccess;
+    for (const auto &work : node.child)
+      if (code == kSuccess)
+        code = gpu().enqueue(stream, work);
+    if (code)
       return code;
+  }
   return kSuccess;
 }
 FAKE int cuGraphExecDestroy(GraphExec exec) {

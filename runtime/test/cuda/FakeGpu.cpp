@@ -76,6 +76,8 @@ FakeGpu::FakeGpu() {
                                {"capability", &control.capability},
                                {"fail_allocation", &control.failAllocation},
                                {"fail_launch", &control.failLaunch},
+                               {"fail_choice", &control.failChoice},
+                               {"fail_product", &control.failProduct},
                                {"lose_device", &control.loseDevice}})
       if (key == name)
         *field = value;
@@ -312,7 +314,24 @@ int FakeGpu::enqueue(Stream stream, std::function<int()> work) {
     return complain("work for a stream that does not exist", kInvalidHandle);
   if (lastingError)
     return lastingError;
-  it->second.work.push_back(std::move(work));
+  FakeGraph *recorded = it->second.recorded;
+  (recorded ? recorded->work : it->second.work).push_back(std::move(work));
+  return kSuccess;
+}
+
+int FakeGpu::beginRecording(Stream stream) {
+  auto it = streams.find(stream);
+  if (!stream || it == streams.end() || it->second.recorded)
+    return complain("a stream that cannot be recorded", kInvalidHandle);
+  it->second.recorded = new FakeGraph();
+  return kSuccess;
+}
+
+int FakeGpu::endRecording(Stream stream, FakeGraph **graph) {
+  auto it = streams.find(stream);
+  if (it == streams.end() || !it->second.recorded)
+    return complain("the end of a recording that never began", kInvalidHandle);
+  *graph = std::exchange(it->second.recorded, nullptr);
   return kSuccess;
 }
 
@@ -327,6 +346,8 @@ int FakeGpu::wait(Stream stream) {
   auto it = streams.find(stream);
   if (it == streams.end())
     return complain("wait for a stream that does not exist", kInvalidHandle);
+  if (it->second.recorded)
+    return complain("wait for a stream that is recorded", kInvalidHandle);
   std::vector<std::function<int()>> work = std::move(it->second.work);
   it->second.work.clear();
   if (work.empty())

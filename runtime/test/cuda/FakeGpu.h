@@ -61,17 +61,29 @@ struct FakeLaunch {
   std::vector<uint64_t> parameters;
 };
 
+struct FakeGraph;
+
 struct FakeStream {
   std::vector<std::function<int()>> work;
+  /// What is asked for goes here while it is recorded.
+  FakeGraph *recorded = nullptr;
 };
 
 struct FakeEvent {
   int64_t time = -1;
 };
 
+/// A kernel, or a graph within a graph.
+struct FakeNode {
+  FakeLaunch launch;
+  std::vector<std::function<int()>> child;
+};
+
 struct FakeGraph {
-  std::vector<FakeLaunch> nodes;
+  std::vector<FakeNode> nodes;
   size_t edges = 0;
+  /// Of one that was recorded from a stream: it has no nodes.
+  std::vector<std::function<int()>> work;
 };
 
 class FakeGpu {
@@ -100,6 +112,8 @@ public:
              const unsigned *box, const unsigned *steps);
   int enqueue(rt::cuda::Stream stream, std::function<int()> work);
   int enqueueLaunch(rt::cuda::Stream stream, FakeLaunch launch);
+  int beginRecording(rt::cuda::Stream stream);
+  int endRecording(rt::cuda::Stream stream, FakeGraph **graph);
   int wait(rt::cuda::Stream stream);
   int waitForAll();
 

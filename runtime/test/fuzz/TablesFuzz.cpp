@@ -26,6 +26,14 @@ static Bytes bytesOf(const char *text) {
   return {reinterpret_cast<const uint8_t *>(text), std::strlen(text)};
 }
 
+/// A library that computes every product there is.
+struct Taker : ProductLibrary {
+  Result<std::shared_ptr<const LibraryProduct>>
+  choose(const PlanKernel &, const ProductShape &shape) override {
+    return std::make_shared<const LibraryProduct>(shape.text());
+  }
+};
+
 static void tryPlan(Bytes text) {
   static const ModelMeta meta = *ModelMeta::parse(
       bytesOf("{\"model\":\"m\",\"spec\":\"\",\"toolchain\":\"\",\"vocab\":8,"
@@ -42,19 +50,22 @@ static void tryPlan(Bytes text) {
   if (!plan.ok())
     return;
   std::vector<KernelHandle> kernels(plan->kernels.size());
+  Taker taker;
   ModelTables tables = {*plan, meta, parameters, states, kernels};
   const Symbols shapes[] = {
       {{0, 0, 0, 0, 0, 0}},
       {{5, 2, 3, 2, 16, 1}},
       {{INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX}}};
   for (const Symbols &symbols : shapes)
-    for (const auto &[name, entry] : plan->entries) {
-      Result<PlanInstance> instance =
-          PlanInstance::create(tables, entry, {symbols, 4});
-      checkRefusal(instance.status());
-      if (instance.ok())
-        instance->bind({});
-    }
+    for (const auto &[name, entry] : plan->entries)
+      for (ProductLibrary *products : {static_cast<Taker *>(nullptr), &taker}) {
+        tables.products = products;
+        Result<PlanInstance> instance =
+            PlanInstance::create(tables, entry, {symbols, 4});
+        checkRefusal(instance.status());
+        if (instance.ok())
+          instance->bind({});
+      }
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
