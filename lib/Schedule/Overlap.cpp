@@ -9,7 +9,8 @@
 // two of them. A program that waits for its predecessor by itself, where it
 // first needs it, can be started before that one has ended: blocks are placed,
 // addresses computed and weights read meanwhile. What no launch of the list
-// writes need not be waited for.
+// writes need not be waited for, nor a state that none in front has written:
+// what a launch overwrites of it is its own affair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,16 +41,18 @@ static Value rootOf(Value value) {
   return value;
 }
 
-/// Whether `value` is what the entry is given and no launch of it writes: the
-/// parameters and their copies, the tokens and where their sequences lie.
+/// Whether `value` is what the entry is given, and no launch in front has
+/// written it: the parameters and their copies, the tokens and where their
+/// sequences lie, which none writes, and states as they come, for a launch that
+/// updates one gives another value.
 static bool isConstantOf(func::FuncOp function, Value value) {
   auto argument = dyn_cast<BlockArgument>(rootOf(value));
   if (!argument || argument.getOwner() != &function.getBody().front())
     return false;
   auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                     "hybrid.role");
-  return role &&
-         llvm::is_contained({"param", "ids", "segments"}, role.getValue());
+  return role && llvm::is_contained({"param", "ids", "segments", "state"},
+                                    role.getValue());
 }
 
 /// Per view of the dispatch's program: whether it is constant.

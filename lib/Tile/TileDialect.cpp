@@ -41,12 +41,9 @@ void TileDialect::initialize() {
       >();
 }
 
-/// Whether all `numbers` are views of the program that it does not write.
-static bool isReadOnly(ProgramOp program, ArrayRef<int64_t> numbers) {
+static bool areViews(ProgramOp program, ArrayRef<int64_t> numbers) {
   int64_t count = program.getViews().size();
-  return llvm::all_of(numbers, [&](int64_t n) {
-    return n >= 0 && n < count && !program.writes(program.getViews()[n]);
-  });
+  return llvm::all_of(numbers, [&](int64_t n) { return n >= 0 && n < count; });
 }
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
@@ -61,11 +58,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
   if (attr.getName() == kOverlapAttr) {
     auto program = dyn_cast<ProgramOp>(op);
     auto numbers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
-    if (program && numbers && isReadOnly(program, numbers.asArrayRef()))
+    if (program && numbers && areViews(program, numbers.asArrayRef()))
       return success();
     return op->emitOpError("'")
            << kOverlapAttr
-           << "' is an array<i64> of views that a tile.program only reads, got "
+           << "' is an array<i64> of numbers of a tile.program's views, got "
            << attr.getValue() << " on '" << op->getName() << "'";
   }
   if (attr.getName() != kNameAttr)

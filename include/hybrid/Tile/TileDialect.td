@@ -35,8 +35,8 @@ def Tile_Dialect : Dialect {
     /// for the person whose model does that.
     static constexpr ::llvm::StringLiteral kCautionAttr = "tile.caution";
     /// On a program whose launch may begin before the launch in front of it has
-    /// ended: the numbers of the views that no launch writes meanwhile. All
-    /// others wait for that end.
+    /// ended: the numbers of the views that no launch in front writes. Loads of
+    /// these need not wait for that end; all other accesses do.
     static constexpr ::llvm::StringLiteral kOverlapAttr = "tile.overlap";
   }];
 }

@@ -102,9 +102,9 @@ void KernelLowering::readViews(Value arguments) {
     view.base = LLVM::AddrSpaceCastOp::create(b, global, field(generic, start));
     view.isWritten = program.writes(argument);
     // Before an early kernel has waited, others may still write the rest.
-    view.isConstant = isOverlapping
-                          ? llvm::is_contained(constant, int64_t(number))
-                          : !view.isWritten;
+    view.isReady =
+        isOverlapping && llvm::is_contained(constant, int64_t(number));
+    view.isConstant = !view.isWritten && (view.isReady || !isOverlapping);
     llvm::append_range(view.known, type.getStrides());
     // A contiguous buffer begins at a multiple of 256 bytes; what is a part of
     // another is looked at.
@@ -191,16 +191,18 @@ void KernelLowering::waitForPredecessor() {
   mustWait = false;
 }
 
-/// Whether `op`, or one inside of it, accesses memory that the kernel in front
-/// may write or read.
+/// Whether `op`, or one inside of it, reads memory that the kernel in front may
+/// write, or writes any, which that one may read.
 bool KernelLowering::readsPredecessor(Operation *op) {
   return op
       ->walk([&](Operation *inner) {
         if (isa<tile::DimOp>(inner))
           return WalkResult::advance();
+        bool isRead =
+            isa<tile::LoadOp, tile::LoadRowsOp, tile::LoadScalarOp>(inner);
         for (Value operand : inner->getOperands())
           if (isa<tile::ViewType>(operand.getType()) &&
-              !views[operand].isConstant)
+              !(isRead && views[operand].isReady))
             return WalkResult::interrupt();
         return WalkResult::advance();
       })

@@ -57,6 +57,8 @@ private:
     llvm::SmallVector<int64_t, 4> known;
     mlir::Type element;
     bool isWritten;
+    /// Whether it may be read before the kernel in front has ended.
+    bool isReady;
     /// Whether nothing writes it while the kernel is there.
     bool isConstant;
     /// Whether 16-byte accesses are possible, by the strides of this launch,

@@ -9,7 +9,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
@@ -257,6 +256,11 @@ LayoutPlan::Result LayoutPlan::wishOf(Operation *user, Value tile) {
       return found->restricted(shapeOf(tile));
     return std::nullopt;
   }
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(user)) {
+    if (Result found = wished(reshape.getResult()))
+      return found->reshaped(shapeOf(tile));
+    return std::nullopt;
+  }
   if (auto loop = dyn_cast<scf::ForOp>(user)) {
     for (auto [init, argument] :
          llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
@@ -267,6 +271,21 @@ LayoutPlan::Result LayoutPlan::wishOf(Operation *user, Value tile) {
   if (auto dot = dyn_cast<tile::DotOp>(user))
     if (dot.getAcc() == tile)
       return natural(dot.getResult());
+  if (auto yield = dyn_cast<scf::YieldOp>(user))
+    return wishOfBranch(yield, tile);
+  return std::nullopt;
+}
+
+/// What a branch gives has the layout that its readers have.
+LayoutPlan::Result LayoutPlan::wishOfBranch(scf::YieldOp yield, Value tile) {
+  auto branch = dyn_cast<scf::IfOp>(yield->getParentOp());
+  if (!branch)
+    return std::nullopt;
+  for (auto [given, result] :
+       llvm::zip_equal(yield.getOperands(), branch.getResults()))
+    if (given == tile)
+      return chosen.contains(result) ? chosen.find(result)->second
+                                     : wished(result);
   return std::nullopt;
 }
 
@@ -279,6 +298,15 @@ LayoutPlan::Result LayoutPlan::wished(Value tile) {
       break;
   wishing.erase(tile);
   return result;
+}
+
+/// What is made of a branch's result alone stays where that is.
+LayoutPlan::Result LayoutPlan::ofBranch(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (!isElementwise(op) || op->getNumOperands() != 1 ||
+      !op->getOperand(0).getDefiningOp<scf::IfOp>())
+    return std::nullopt;
+  return layoutOf(op->getOperand(0));
 }
 
 Layout LayoutPlan::layoutOf(Value tile) {
@@ -296,6 +324,8 @@ Layout LayoutPlan::layoutOf(Value tile) {
     if (auto argument = dyn_cast<BlockArgument>(tile))
       if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
         result = wished(loop.getResult(argument.getArgNumber() - 1));
+  if (!result)
+    result = ofBranch(tile);
   if (!result)
     result = Layout::blocked(shapeOf(tile), warps);
   return chosen.try_emplace(tile, *result).first->second;

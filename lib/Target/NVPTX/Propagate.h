@@ -19,6 +19,7 @@
 #include "Layout.h"
 
 #include "hybrid/Tile/TileOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -60,6 +61,8 @@ private:
   /// From the ops that use the tile.
   Result wished(mlir::Value tile);
   Result wishOf(mlir::Operation *user, mlir::Value tile);
+  Result wishOfBranch(mlir::scf::YieldOp yield, mlir::Value tile);
+  Result ofBranch(mlir::Value tile);
 
   int64_t warps = 4;
   llvm::DenseSet<mlir::Value> operands;

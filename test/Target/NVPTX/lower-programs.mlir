@@ -113,3 +113,25 @@ tile.program @nothing(%x: !tile.view<4xf32>)
     attributes {tile.overlap = array<i64>} {
   tile.return
 }
+
+// -----
+
+// A state may be read early also where the kernel overwrites it, though not
+// through a cache that would keep what was there; storing waits.
+// CHECK-LABEL: func.func @state
+// CHECK-NOT: invariant
+// CHECK: llvm.load {{.*}}!llvm.ptr<1>
+// CHECK: griddepcontrol.wait
+// CHECK-NOT: invariant
+// CHECK: st.global
+// CHECK: return
+!state = !tile.view<4x64xf32>
+tile.program @state(%s: !state)
+    grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel]
+    attributes {tile.overlap = array<i64: 0>} {
+  %c0 = arith.constant 0 : index
+  %old = tile.load %s[%c0, %c0] dims [0, 1] : !state -> tensor<4x64xf32>
+  %sum = arith.addf %old, %old : tensor<4x64xf32>
+  tile.store %sum, %s[%c0, %c0] dims [0, 1] : tensor<4x64xf32>, !state
+  tile.return
+}
