@@ -10,8 +10,10 @@ layers and by heads, and for full attention (RoPE), at every size and length: ti
 to first token (prefill), time per output token at batch 1, peak memory and cache
 bytes in inference, and tokens per second of training steps; each also as a ratio
 to full attention at the same size and length. Specs come from
-model_template.py. What did not fit or had no time left says so in the table.
-Without a compiler the artefacts of the work folder are used.
+model_template.py. What did not fit or had no time left says so in the table,
+which is written anew after each artefact. `--variants` and `--inference-only`
+measure a part, `--merge` takes the rest from the .json of an earlier run. Without
+a compiler the artefacts of the work folder are used.
 """
 
 import argparse
@@ -39,6 +41,9 @@ COLOURS = {"rope": "#555555", "rope_nope": "#7a5a3c", "swa": "#0f8a6b", "gla": "
 
 def variants(args):
     """(mixer, mix), full attention first."""
+    if args.variants:
+        yield from ((variant.split("/") + [""])[:2] for variant in args.variants)
+        return
     yield "rope", ""
     for mixer in args.mixers:
         for mix in args.mixes if mixer != "rope" else ():
@@ -97,6 +102,25 @@ def measure(args, rows, budget):
             row["training_missing"] = training["missing"]
         else:
             row["train"] = training["training"][index]["tokens_per_second"]
+
+
+def merged(rows, earlier):
+    """Rows of both runs, in the order of the table; numbers of `rows` before those of `earlier`."""
+    numbers = [key for key, *_ in COLUMNS]
+    missing = {key: "training_missing" if key == "train" else "inference_missing" for key in numbers}
+
+    def place(row):
+        return (list(SIZES).index(row["size"]), row["length"], MIXERS.index(row["mixer"]), row["mix"] == "head")
+
+    together = {place(row): dict(row) for row in earlier}
+    for row in rows:
+        kept = together.setdefault(place(row), {})
+        kept.update({key: value for key, value in row.items() if key not in missing.values()})
+        kept.update({note: row[note] for key, note in missing.items() if note in row and kept.get(key) is None})
+        for key in numbers:
+            if kept.get(key) is not None and key != "cache":
+                kept.pop(missing[key], None)
+    return [together[key] for key in sorted(together)]
 
 
 def with_ratios(rows):
@@ -199,6 +223,10 @@ def parse_arguments():
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["376M", "776M", "1B", "3B"])
     parser.add_argument("--mixers", nargs="+", choices=MIXERS, default=list(MIXERS))
     parser.add_argument("--mixes", nargs="+", choices=MIXES, default=list(MIXES))
+    parser.add_argument("--variants", nargs="+", metavar="MIXER/MIX", help="these alone, as in: rope swa/head gdn/layer",
+                        choices=["rope", *(f"{mixer}/{mix}" for mixer in MIXERS[1:] for mix in MIXES)])
+    parser.add_argument("--inference-only", action="store_true")
+    parser.add_argument("--merge", type=pathlib.Path, help="the .json of an earlier run, for what this one leaves out")
     parser.add_argument("--lengths", nargs="+", type=int, default=[4096, 32768])
     parser.add_argument("--tokens", type=int, default=32768, help="of a training step")
     parser.add_argument("--repeats", type=int, default=3)
@@ -219,23 +247,28 @@ def parse_arguments():
     return args
 
 
-def report(args, rows, head):
+def write(args, rows, head):
+    """Table, picture and .json of what was measured so far; the table."""
+    if args.merge:
+        earlier = json.loads(args.merge.read_text())
+        rows, head = merged(rows, earlier["rows"]), f"{head}\n\nAll that is not of this run: {earlier['head']}"
     rows = with_ratios(rows)
     text = "\n\n".join(part for part in (head, table(rows), findings(rows)) if part)
-    print(text)
     out = args.out or args.work / "efficiency.md"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(f"# Efficiency of hybrid models, {datetime.date.today()}\n\n{text}\n")
     out.with_suffix(".svg").write_text(draw(rows))
     kept = [{key: value for key, value in row.items() if key not in ("artefact", "ratios")} for row in rows]
     out.with_suffix(".json").write_text(json.dumps({"head": head, "rows": kept}, indent=1) + "\n")
+    return text
 
 
 def main():
     args = parse_arguments()
     if args.redraw:
         found = json.loads(args.redraw.read_text())
-        return report(args, found["rows"], found["head"])
+        print(write(args, found["rows"], found["head"]))
+        return
     budget = Budget(args.budget_s)
     unpack(args)
     rows = prepare(args, budget)
@@ -245,15 +278,17 @@ def main():
         print(f"{len({row['artefact'] for row in rows})} artefacts, {size:.1f} MB in {archive}")
         if size > args.limit_mb:
             sys.exit(f"that is more than {args.limit_mb:g} MB; leave out sizes or mixers, or raise --limit-mb")
-        return None
+        return
+    measured = []
     for group in of_each_artefact(rows):
         measure(args, group, budget)
+        measured += group
         for row in group:
             print(f"{row['size']} {row['mixer']} {row['mix']} {row['length']}: "
                   + ", ".join(f"{key} {row[key]:.3g}" for key, *_ in COLUMNS if row.get(key) is not None),
-                  file=sys.stderr)
-    report(args, rows, heading(args))
-    return None
+                  file=sys.stderr, flush=True)
+        write(args, measured, heading(args))
+    print(write(args, rows, heading(args)))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,18 @@
 // RUN: hybrid-run eval %t/tiny.hbx --weights=%t/other/best.safetensors --text=%t/words -q | FileCheck %s --check-prefix=EVAL
 // EVAL: bits per byte
 
+// What was measured on other data is not compared: the first validation is the
+// best again, also when it is worse.
+// RUN: hybrid-run train %t/tiny.hbx --text=%t/numbers --valid=%t/words --out=%t/other --length=16 --batch=4 \
+// RUN:   --schedule=constant --warmup=0 --lr=0.01 --steps=31 -q 2>&1 | FileCheck %s --check-prefix=SAME --implicit-check-not=note:
+// SAME: best on the way: {{[0-9.]+}} bits per byte of a part, after step 2
+// RUN: sh -c "head -c 200 %t/words > %t/fewer"
+// RUN: hybrid-run train %t/tiny.hbx --text=%t/numbers --valid=%t/fewer --out=%t/other --length=16 --batch=4 \
+// RUN:   --schedule=constant --warmup=0 --lr=0.01 --steps=32 -q 2>&1 | FileCheck %s --check-prefix=ANEW --implicit-check-not="best on"
+// ANEW: note: the best so far, {{[0-9.]+}} bits per byte after step 2, was of other data than this --valid; it is measured anew
+// RUN: hybrid-run info %t/other/best.safetensors | FileCheck %s --check-prefix=STEP
+// STEP: step: 32
+
 // What is no file of ours does not keep a run from going on; it is replaced.
 // RUN: cp %t/words %t/run/best.safetensors
 // RUN: hybrid-run train %t/tiny.hbx --text=%t/words --valid=%t/words --out=%t/run --length=16 --batch=4 --lr=0.01 \

@@ -163,6 +163,14 @@ Status TrainCommand::quickValidation(bool last) {
     HYB_ASSIGN(MappedFile file, MappedFile::open(arguments.valid));
     Bytes text = file.bytes();
     text.size = std::min(text.size, kQuickValidationBytes);
+    int64_t bestStep = training->bestStep();
+    double best = training->bestBitsPerByte();
+    if (training->validateOn(text))
+      std::fprintf(stderr,
+                   "note: the best so far, %.4f bits per byte after step "
+                   "%" PRId64 ", was of other data than this --valid; it is "
+                   "measured anew\n",
+                   best, bestStep);
     return evaluateText(*session.context, text, data->length(), data->length(),
                         arguments.batch);
   }();

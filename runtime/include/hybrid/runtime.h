@@ -400,7 +400,9 @@ HYB_API hyb_status hyb_state_restore(hyb_state *state, int64_t slot,
                                      hyb_error *error);
 HYB_API void hyb_snapshot_destroy(hyb_snapshot *snapshot);
 
-/* A slot on disk, as `.safetensors`; the file is written atomically. */
+/* A slot on disk, as `.safetensors`; the file is written atomically. It is for
+ * states with the same context, chunk and rollback depth, which it records; the
+ * default chunk depends on the device and the number of slots. */
 HYB_API hyb_status hyb_state_save(const hyb_state *state, int64_t slot,
                                   const char *path, hyb_error *error);
 HYB_API hyb_status hyb_state_load(hyb_state *state, int64_t slot,

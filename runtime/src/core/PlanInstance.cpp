@@ -415,10 +415,13 @@ Status PlanInstance::placePieces(const ModelTables &tables,
   int64_t count = tokens / pieces.rows + (tokens % pieces.rows > 0);
   int64_t parts = 0;
   for (uint32_t i = pieces.first; i <= pieces.last; ++i) {
+    // Of every piece the views of one alternative are kept, and the guards of
+    // all of them are looked at.
+    const auto &alternatives = source->launches[i].alternatives;
     size_t views = 0;
-    for (const PlanAlternative &choice : source->launches[i].alternatives)
+    for (const PlanAlternative &choice : alternatives)
       views = std::max(views, choice.views.size());
-    parts += 1 + static_cast<int64_t>(views);
+    parts += static_cast<int64_t>(alternatives.size() + views);
   }
   if (!checkedMul(count, parts, &parts) ||
       !checkedAdd(pieceParts, parts, &pieceParts) ||
@@ -426,7 +429,7 @@ Status PlanInstance::placePieces(const ModelTables &tables,
     return failure(HYB_OUT_OF_RANGE,
                    "launches %u to %u of %s for every %" PRId64
                    " rows have more than %" PRId64
-                   " views for %s; use smaller capacities",
+                   " views and alternatives for %s; use smaller capacities",
                    pieces.first, pieces.last, source->name.c_str(), pieces.rows,
                    kMaxPieceParts, callShape.symbols.text().c_str());
   Symbols symbols = callShape.symbols;

@@ -13,6 +13,8 @@
 #include "core/Memory.h"
 #include "core/Model.h"
 
+#include <map>
+
 namespace hyb::rt {
 
 class Context;
@@ -124,6 +126,8 @@ private:
   static Result<CallShape> shapeFor(const Model &model,
                                     const hyb_state_options &options);
   Status layOut();
+  /// What the sizes of the states follow from, by name, for files.
+  std::map<std::string, std::string> capacities() const;
   char *place(const Piece &piece, int64_t slot) const {
     return static_cast<char *>(memory.data()) + piece.offset +
            slot * piece.slotBytes;

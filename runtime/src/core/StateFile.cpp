@@ -84,6 +84,12 @@ Status State::restore(int64_t slot, const Snapshot &snapshot) {
   return Status();
 }
 
+std::map<std::string, std::string> State::capacities() const {
+  return {{"context", std::to_string(shape.symbols[Symbols::Context])},
+          {"chunk", std::to_string(chunk())},
+          {"rollback depth", std::to_string(shape.symbols[Symbols::Depth])}};
+}
+
 Status State::save(int64_t slot, const std::string &path) const {
   HYB_TRY(checkSlot(slot));
   std::vector<HostView> views;
@@ -97,11 +103,12 @@ Status State::save(int64_t slot, const std::string &path) const {
                        dtypeOf(bufferType(i)), pieces[i].slotShape,
                        views.back().bytes()});
   }
-  return writeSafetensors(path, tensors,
-                          {{"format", "hybridc state"},
-                           {"model", model->meta().name},
-                           {"tables", hexadecimal(model->fingerprint())},
-                           {"length", std::to_string(length(slot))}});
+  std::map<std::string, std::string> metadata = capacities();
+  metadata["format"] = "hybridc state";
+  metadata["model"] = model->meta().name;
+  metadata["tables"] = hexadecimal(model->fingerprint());
+  metadata["length"] = std::to_string(length(slot));
+  return writeSafetensors(path, tensors, metadata);
 }
 
 Status State::load(int64_t slot, const std::string &path) {
@@ -126,14 +133,27 @@ Status State::load(int64_t slot, const std::string &path) {
   for (size_t i = 0; i < pieces.size(); ++i) {
     const std::string &name = model->stateTable().states[i].path;
     const TensorEntry *entry = view.find(name);
-    if (!entry || entry->type != dtypeOf(bufferType(i)) ||
-        entry->shape != pieces[i].slotShape)
-      return failure(HYB_MISMATCH,
-                     "%s: %s has shape %s, the state has %s; create the state "
-                     "with the context, chunk and rollback depth of the file",
-                     path.c_str(), name.c_str(),
-                     entry ? shapeText(entry->shape).c_str() : "none",
-                     shapeText(pieces[i].slotShape).c_str());
+    if (entry && entry->type == dtypeOf(bufferType(i)) &&
+        entry->shape == pieces[i].slotShape)
+      continue;
+    std::map<std::string, std::string> capacities = this->capacities();
+    std::string theirs, ours;
+    for (const auto &[key, value] : capacities) {
+      auto found = view.metadata().find(key);
+      const char *comma = theirs.empty() ? "" : ", ";
+      theirs += comma + key + " " +
+                (found == view.metadata().end() ? "unrecorded" : found->second);
+      ours += comma + key + " " + value;
+    }
+    return failure(HYB_MISMATCH,
+                   "%s: %s has shape %s, the state has %s: the file is of a "
+                   "state with %s, this one has %s; create it with those of "
+                   "the file (the default chunk depends on the device and the "
+                   "number of slots)",
+                   path.c_str(), name.c_str(),
+                   entry ? shapeText(entry->shape).c_str() : "none",
+                   shapeText(pieces[i].slotShape).c_str(), theirs.c_str(),
+                   ours.c_str());
   }
   for (size_t i = 0; i < pieces.size(); ++i) {
     Bytes data = view.data(*view.find(model->stateTable().states[i].path));

@@ -53,6 +53,18 @@ Result<std::string> followLink(const std::string &path) {
   return std::string(real.get());
 }
 
+/// Whether the path names something that a rename would replace by a file, or a
+/// stream that somebody else has open.
+bool isWrittenThrough(const std::string &path) {
+  for (const char *streams :
+       {"/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/"})
+    if (path.rfind(streams, 0) == 0)
+      return true;
+  struct stat present;
+  return ::stat(path.c_str(), &present) == 0 &&
+         (S_ISCHR(present.st_mode) || S_ISFIFO(present.st_mode));
+}
+
 } // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
@@ -64,13 +76,21 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
         HYB_INVALID_ARGUMENT,
         "cannot write '%s': the path names a folder; add a file name",
         path.c_str());
-  // Renaming over a device or a pipe would replace it by a file.
+  if (isWrittenThrough(path)) {
+    file.target = path;
+    // At the end, where a stream goes to a file.
+    file.descriptor =
+        ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    if (file.descriptor < 0)
+      return systemFailure("open", path, errno);
+    return file;
+  }
   struct stat present;
   if (::stat(path.c_str(), &present) == 0 && !S_ISREG(present.st_mode))
     return failure(
         HYB_IO,
-        "cannot write %s: it is there and not a regular file; choose "
-        "another path",
+        "cannot write %s: it is there and not a file that can be replaced; "
+        "choose another path",
         path.c_str());
   // What a link names is replaced, not the link.
   HYB_ASSIGN(file.target, followLink(path));
@@ -108,7 +128,8 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
 AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
-  ::unlink(partial.c_str());
+  if (!partial.empty())
+    ::unlink(partial.c_str());
   ::close(descriptor);
 }
 
@@ -130,6 +151,11 @@ Status AtomicFile::write(const void *data, size_t size) {
 }
 
 Status AtomicFile::commit() {
+  if (partial.empty()) {
+    // Some file systems find a full disk no earlier.
+    int failed = ::close(std::exchange(descriptor, -1)) != 0 ? errno : 0;
+    return failed ? systemFailure("write", target, failed) : Status();
+  }
   if (::fsync(descriptor) != 0)
     return systemFailure("sync", target, errno);
   if (::rename(partial.c_str(), target.c_str()) != 0)

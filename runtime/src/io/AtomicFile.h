@@ -18,7 +18,8 @@ namespace hyb::rt {
 /// Writes `.NAME.partial` beside the target; commit() makes it durable and
 /// renames it over the target. Whatever happens before that, a full disk or a
 /// loss of power included, the target is the old file. A partial file left by a
-/// killed process is overwritten by the next writer.
+/// killed process is overwritten by the next writer. What cannot be replaced, a
+/// device, a pipe or an open stream as /dev/stdout, is written to as it is.
 class AtomicFile {
 public:
   static Result<AtomicFile> create(const std::string &path);
@@ -36,7 +37,7 @@ private:
   AtomicFile() = default;
 
   std::string target;
-  std::string partial;
+  std::string partial; // empty: the target itself is written to
   int descriptor = -1;
 };
 

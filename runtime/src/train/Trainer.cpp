@@ -9,6 +9,7 @@
 #include "train/Trainer.h"
 
 #include <cmath>
+#include <optional>
 
 namespace hyb::rt {
 
@@ -68,14 +69,16 @@ Trainer::create(Context &context, const hyb_trainer_options &options) {
   return trainer;
 }
 
+// Also in a run that continues from a checkpoint: the updates are in it, and
+// nothing is accumulated then.
+CallSeed Trainer::nextSeed() const {
+  return {options.seed, static_cast<uint64_t>(updates) << kPartBits | parts};
+}
+
 Status Trainer::accumulate(const hyb_batch &batch, double *loss,
                            double *weight) {
   const float *losses;
-  // Also in a run that continues from a checkpoint: the step is in it, and
-  // nothing is accumulated then.
-  CallSeed seed = {options.seed,
-                   static_cast<uint64_t>(steps) << kPartBits | parts};
-  HYB_TRY(context.backward(batch, gradients.data(), seed, &losses));
+  HYB_TRY(context.backward(batch, gradients.data(), nextSeed(), &losses));
   accumulated = true;
   ++parts;
   double lossSum = 0, weightSum = 0;
@@ -131,6 +134,7 @@ Status Trainer::update(float learningRate, hyb_update *result) {
     report.skipped = scalars[StepTaken] == 1.0f ? 0 : 1;
     steps += report.skipped ? 0 : 1;
   }
+  ++updates;
   report.step = steps;
   HYB_TRY(clearGradients());
   if (result)
@@ -164,15 +168,24 @@ Status Trainer::save(const std::string &path,
   metadata["format"] = "hybridc checkpoint";
   metadata["model"] = model.meta().name;
   metadata["optimiser_step"] = std::to_string(steps);
+  metadata["optimiser_updates"] = std::to_string(updates);
   return writeSafetensors(path, tensors, metadata);
+}
+
+static std::optional<int64_t> countIn(const SafetensorsView &view,
+                                      const char *key) {
+  auto found = view.metadata().find(key);
+  if (found == view.metadata().end() || found->second.empty() ||
+      found->second.size() > 15 ||
+      found->second.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return std::stoll(found->second);
 }
 
 Status Trainer::load(const SafetensorsView &view) {
   const ParameterTable &table = context.model().parameterTable();
-  auto step = view.metadata().find("optimiser_step");
-  if (step == view.metadata().end() || step->second.empty() ||
-      step->second.size() > 15 ||
-      step->second.find_first_not_of("0123456789") != std::string::npos)
+  std::optional<int64_t> step = countIn(view, "optimiser_step");
+  if (!step)
     return failure(HYB_MISMATCH,
                    "not a checkpoint: its metadata has no "
                    "optimiser_step; start from it as weights instead");
@@ -185,7 +198,10 @@ Status Trainer::load(const SafetensorsView &view) {
       copyParameters(view, table, kMoment2, model.device(), moment2.data()));
   model.parametersChanged();
   HYB_TRY(copyParameters(view, table, "", model.device(), model.parameters()));
-  steps = std::stoll(step->second);
+  steps = *step;
+  // Checkpoints of before the updates were counted had none that was skipped,
+  // or keys that came twice.
+  updates = countIn(view, "optimiser_updates").value_or(steps);
   return Status();
 }
 

@@ -29,6 +29,9 @@ public:
 
   const Model &model() const { return context.model(); }
   int64_t step() const { return steps; }
+  /// What the random keys of the next batch follow from. A skipped update
+  /// counts: the batch after it leaves out other elements.
+  CallSeed nextSeed() const;
   /// What was accumulated: a flat buffer of the device.
   const DeviceMemory &gradientMemory() const { return gradients; }
   int64_t memoryBytes() const {
@@ -54,6 +57,8 @@ private:
   /// Between accumulate and update, also of batches without labels.
   bool accumulated = false;
   int64_t steps = 0;
+  /// Updates, those that were skipped included: what random keys follow from.
+  int64_t updates = 0;
   /// Batches accumulated for the next step.
   uint64_t parts = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "train/TrainingRun.h"
 
+#include "core/HbxFormat.h"
 #include "io/AtomicFile.h"
 #include "io/Json.h"
 
@@ -24,6 +25,7 @@ namespace hyb::rt {
 namespace {
 
 constexpr const char *kBestValidation = "validation bits per byte";
+constexpr const char *kBestData = "validation data";
 
 /// Shortest text that gives the same number back.
 std::string exactText(double value) {
@@ -191,7 +193,21 @@ Status TrainingRun::findBest() {
     return Status();
   stepOfBest = *step;
   best = std::strtod(found->second.c_str(), nullptr);
+  auto data = file->view.metadata().find(kBestData);
+  dataOfBest = data == file->view.metadata().end() ? "" : data->second;
   return Status();
+}
+
+bool TrainingRun::validateOn(Bytes text) {
+  std::string data = std::to_string(text.size) + " bytes, hash " +
+                     std::to_string(hbxChecksum(text.data, text.size));
+  bool isOther = stepOfBest > 0 && data != dataOfBest;
+  if (isOther) {
+    stepOfBest = 0;
+    best = std::numeric_limits<double>::infinity();
+  }
+  dataOfBest = data;
+  return isOther;
 }
 
 Status TrainingRun::keepBest(const Evaluation &result) {
@@ -200,6 +216,7 @@ Status TrainingRun::keepBest(const Evaluation &result) {
   HYB_TRY(context.model().saveWeights(
       path(kBestFile), {{"spec", context.model().meta().spec},
                         {"step", std::to_string(stepsDone)},
+                        {kBestData, dataOfBest},
                         {kBestValidation, exactText(result.bitsPerByte())}}));
   best = result.bitsPerByte();
   stepOfBest = stepsDone;

@@ -76,8 +76,10 @@ public:
   /// The same for a validation, `quick` when it was of a part of the data; a
   /// result that the log ends with is not repeated.
   Status logValidation(const Evaluation &result, bool quick);
-  /// Writes the weights when `result`, of the same data as those before it, is
-  /// the best so far.
+  /// Says which data results are of from now on. Forgets the best so far when
+  /// it was of other data, and returns whether it was.
+  bool validateOn(Bytes text);
+  /// Writes the weights when `result` is the best so far.
   Status keepBest(const Evaluation &result);
   /// The step after which it was, and what it was; infinite before the first.
   int64_t bestStep() const { return stepOfBest; }
@@ -115,6 +117,7 @@ private:
   int64_t stepsDone = 0, stepsAtStart = 0, tokensSeen = 0;
   int64_t stepOfBest = 0;
   double best = std::numeric_limits<double>::infinity();
+  std::string dataOfBest; // a hash; empty: not recorded
   std::FILE *log = nullptr;
   std::string lastLogged; // line
   int folder = -1;        // holds the lock

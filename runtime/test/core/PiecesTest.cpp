@@ -182,10 +182,24 @@ TEST(Pieces, ViewsStayInsideTheirBuffers) {
 TEST(Pieces, TooManyAreRefused) {
   expectRefused(R"("rows": 4)", R"("rows": 1)",
                 "launches 1 to 2 of loss for every 1 rows have more than "
-                "1048576 views",
+                "1048576 views and alternatives",
                 int64_t(1) << 31);
   expectRefused(R"("rows": 4)", R"("rows": 1)", "have more than",
                 INT64_MAX / 64);
+}
+
+// Nor time: each alternative has a guard to evaluate for each piece.
+TEST(Pieces, TooManyAlternativesAreRefused) {
+  std::string never = R"({"guard": ["le", ["add", "tokens", 1], "tokens"],
+                          "kernel": 0, "views": []}, )",
+              many;
+  for (int i = 0; i < 300; ++i)
+    many += never;
+  std::string before = R"({"layer": -1, "op": "make", "alternatives": [)";
+  Instance few(replaced(kPlan, before, before + many), 400);
+  EXPECT_TRUE(few.made) << few.message;
+  expectRefused(before, before + many,
+                "1048576 views and alternatives for tokens 20000", 20000);
 }
 
 } // namespace hyb::rt

@@ -276,6 +276,13 @@ TEST(State, LoadRefusesOtherStates) {
             std::string::npos)
       << status.message();
   EXPECT_EQ(other->length(0), 4) << "changed by a refused file";
+  // The default chunk is another one with more slots, or on a GPU.
+  status = fixture.state(1, 2, /*chunk=*/4)->load(0, path);
+  EXPECT_NE(status.message().find("the file is of a state with chunk 5, "
+                                  "context 64, rollback depth 2, this one has "
+                                  "chunk 4, context 64, rollback depth 2; "),
+            std::string::npos)
+      << status.message();
 
   // A loaded state has no tokens to roll back over.
   auto loaded = fixture.state(1, 2);

@@ -11,6 +11,7 @@
 #include "../TemporaryFolder.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -103,16 +104,35 @@ TEST(AtomicFile, ReplacesWhatALinkNames) {
   EXPECT_EQ(folder.fileCount(), 3u);
 }
 
+TEST(AtomicFile, RefusesAFolder) {
+  test::TemporaryFolder folder;
+  std::string inner = folder.path("inner");
+  ASSERT_EQ(::mkdir(inner.c_str(), 0700), 0);
+  Status status = writeFileAtomically(inner, "x");
+  EXPECT_EQ(status.code(), HYB_IO);
+  EXPECT_NE(status.message().find("not a file that can be replaced; choose "
+                                  "another path"),
+            std::string::npos)
+      << status.message();
+  ::rmdir(inner.c_str());
+}
+
 // Renaming over it would turn a device or a pipe into a file.
-TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
+TEST(AtomicFile, WritesThroughToAPipeOrADevice) {
   test::TemporaryFolder folder;
   std::string pipe = folder.path("pipe");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  Status status = writeFileAtomically(pipe, "x");
-  EXPECT_EQ(status.code(), HYB_IO);
-  EXPECT_NE(status.message().find("not a regular file; choose another path"),
-            std::string::npos)
-      << status.message();
+  // Open for reading and writing, so that no one waits.
+  int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  Status status = writeFileAtomically(pipe, "through");
+  EXPECT_TRUE(status.ok()) << status.message();
+  char text[16] = {};
+  EXPECT_EQ(::read(reader, text, sizeof(text)), 7);
+  EXPECT_STREQ(text, "through");
+  ::close(reader);
+  EXPECT_TRUE(writeFileAtomically("/dev/null", "x").ok());
+  EXPECT_EQ(writeFileAtomically("/dev/full", "x").code(), HYB_IO);
   struct stat present;
   ASSERT_EQ(::stat(pipe.c_str(), &present), 0);
   EXPECT_TRUE(S_ISFIFO(present.st_mode));

@@ -217,6 +217,29 @@ TEST(Trainer, RefusesBadOptions) {
             HYB_INVALID_ARGUMENT);
 }
 
+// A skipped update counts for the keys, also over a checkpoint: the batch after
+// it leaves out other elements.
+TEST(Trainer, SkippedUpdatesAreInTheCheckpoint) {
+  TemporaryFolder folder;
+  std::string path = folder.path("c.safetensors");
+  Training training, other;
+  double weight;
+  training.accumulate({1}, {2}, &weight);
+  training.update();
+  training.accumulate({1}, {-100}, &weight);
+  EXPECT_EQ(training.update().skipped, 1);
+  EXPECT_EQ(training.trainer->step(), 1);
+  EXPECT_EQ(training.trainer->nextSeed().call, 2u << 24);
+  ASSERT_TRUE(training.trainer->save(path, {}).ok());
+  auto file = SafetensorsFile::open(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(other.trainer->load(file->view).ok());
+  EXPECT_EQ(other.trainer->step(), 1);
+  EXPECT_EQ(other.trainer->nextSeed().call, 2u << 24);
+  other.accumulate({1}, {2}, &weight);
+  EXPECT_EQ(other.trainer->nextSeed().call, (2u << 24) + 1);
+}
+
 TEST(CallSeed, KeysFollowFromRunCallAndPlace) {
   CallSeed seed = {1, 2};
   EXPECT_EQ(seed.keyOf("layers.0.mlp.dropout"),

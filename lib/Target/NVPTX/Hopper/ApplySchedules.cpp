@@ -78,6 +78,7 @@ static LogicalResult emitRole(ImplicitLocOpBuilder &b, Role role,
   role.beginTask(loop.getInductionVar(), loop.getRegionIterArg(0));
   if (failed(role.emit(program.getBlock(), mapping)))
     return failure();
+  assert(role.endTask() && "loads outside of one loop are refused before");
   b.setLoc(program.getLoc());
   scf::YieldOp::create(b, role.endTask());
   return success();
