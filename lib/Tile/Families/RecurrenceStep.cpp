@@ -154,15 +154,22 @@ public:
 
   Token make(Value row, Value to, bool output) {
     const RecurrenceShape &shape = k.shape;
-    Token token;
-    token.key = emit(key, wanted.key, row, to, {shape.keyDim, 1});
-    token.value = emit(value, wanted.value, row, to, {1, shape.valueWidth()});
-    if (shape.hasDecay())
-      token.decay = emit(decay, wanted.decay, row, to, {shape.decayDim(), 1});
-    if (shape.hasBeta())
-      token.beta = emit(beta, wanted.beta, row, to, {1, 1});
+    // All loads first: sums over a block would hold up those behind them.
+    start(key, wanted.key, row, to);
+    start(value, wanted.value, row, to);
+    start(decay, wanted.decay, row, to);
+    start(beta, wanted.beta, row, to);
     if (output)
-      token.query = emit(query, wanted.query, row, to, {shape.keyDim, 1});
+      start(query, wanted.query, row, to);
+    Token token;
+    token.key = emit(key, wanted.key, {shape.keyDim, 1});
+    token.value = emit(value, wanted.value, {1, shape.valueWidth()});
+    if (shape.hasDecay())
+      token.decay = emit(decay, wanted.decay, {shape.decayDim(), 1});
+    if (shape.hasBeta())
+      token.beta = emit(beta, wanted.beta, {1, 1});
+    if (output)
+      token.query = emit(query, wanted.query, {shape.keyDim, 1});
     return token;
   }
 
@@ -181,9 +188,13 @@ private:
     if (of.value)
       emitter.loadConstants(of.value, of.part);
   }
-  Value emit(RowPartEmitter &emitter, const Wanted &of, Value row, Value to,
+  static void start(RowPartEmitter &emitter, const Wanted &of, Value row,
+                    Value to) {
+    if (of.value)
+      emitter.startRow(of.value, of.part, row, to);
+  }
+  Value emit(RowPartEmitter &emitter, const Wanted &of,
              ArrayRef<int64_t> shape) {
-    emitter.startRow(row, to);
     return k.e.reshape(emitter.emit(of.value, of.part), shape);
   }
 

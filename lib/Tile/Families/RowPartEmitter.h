@@ -30,14 +30,19 @@ public:
       : k(k), sources(sources), row(row), at(std::move(at)) {}
 
   /// Loads what has no rows, before any loop over rows.
-  void loadConstants(mlir::Value value, RowPart part);
-  /// The row that is made from now on; those from `limit` on are another's.
-  void startRow(mlir::Value token, mlir::Value limit);
+  void loadConstants(mlir::Value value, RowPart part) {
+    loadLeaves(value, part, /*withRows=*/false);
+  }
+  /// Loads what the part is made of in row `token`, which is made from now on;
+  /// rows from `limit` on are another's.
+  void startRow(mlir::Value value, RowPart part, mlir::Value token,
+                mlir::Value limit);
   mlir::Value emit(mlir::Value value, RowPart part);
 
 private:
   int64_t widthOf(mlir::Value value, RowPart part) const;
   mlir::Value firstOf(RowPart part);
+  void loadLeaves(mlir::Value value, RowPart part, bool withRows);
   mlir::Value load(mlir::Value value, RowPart part);
   mlir::Value loadMatrix(mlir::Value matrix, RowPart part);
   bool isMatrix(mlir::Value value) const;

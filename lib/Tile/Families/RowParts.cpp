@@ -249,9 +249,9 @@ Value RowPartEmitter::loadMatrix(Value matrix, RowPart part) {
   return known;
 }
 
-void RowPartEmitter::loadConstants(Value value, RowPart part) {
+void RowPartEmitter::loadLeaves(Value value, RowPart part, bool withRows) {
   auto visit = [&](RowSources::Leaf leaf) {
-    if (hasRows(leaf.value))
+    if (hasRows(leaf.value) != withRows)
       return;
     if (isMatrix(leaf.value))
       loadMatrix(leaf.value, leaf.part);
@@ -271,12 +271,14 @@ bool RowPartEmitter::isMatrix(Value value) const {
          });
 }
 
-void RowPartEmitter::startRow(Value newToken, Value newLimit) {
+void RowPartEmitter::startRow(Value value, RowPart part, Value newToken,
+                              Value newLimit) {
   token = newToken;
   limit = newLimit;
   for (const auto &key : rowLoads)
     loaded.erase(key);
   rowLoads.clear();
+  loadLeaves(value, part, /*withRows=*/true);
 }
 
 Value RowPartEmitter::multiply(ProductOp product, RowPart part) {
