@@ -15,6 +15,7 @@
 #include "RowProducts.h"
 
 #include "Scheduler.h"
+#include "SoftmaxStep.h"
 #include "hybrid/Tile/Families/RowProducts.h"
 #include "hybrid/Tile/Families/Rowwise.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,6 +37,7 @@ private:
   void findProducts(ProductOp first);
   void findRowwise();
   void findConvolutions();
+  void findAttention();
   /// The operation in whose place the launches are put.
   Operation *place() { return rowwise ? rowwise : products.front(); }
   /// The first product's: it is what takes time.
@@ -49,6 +51,7 @@ private:
   SmallVector<Value> atOnce(OpBuilder &builder);
   void convolveApart(OpBuilder &builder, IRMapping &mapping);
   SmallVector<Value> oneByOne(OpBuilder &builder);
+  LogicalResult scheduleCopies();
   void explain();
 
   Scheduler &scheduler;
@@ -57,6 +60,9 @@ private:
   /// Behind each product; null where there is none.
   SmallVector<ShortConvOp> convolutions;
   Operation *rowwise = nullptr;
+  /// Or the attention whose output the rows are, which the products join from
+  /// its ranges of keys.
+  std::optional<AttentionStep> attention;
   /// Results of the row-wise operation that others read too.
   SmallVector<unsigned> kept;
   SmallVector<Value> replaced;
@@ -75,6 +81,7 @@ ProductGroup::ProductGroup(Scheduler &scheduler, ProductOp first)
   findProducts(first);
   findRowwise();
   findConvolutions();
+  findAttention();
   SmallVector<Value> states;
   for (auto [product, convolution] : llvm::zip_equal(products, convolutions)) {
     replaced.push_back(convolution ? convolution.getResult()
@@ -83,6 +90,9 @@ ProductGroup::ProductGroup(Scheduler &scheduler, ProductOp first)
       states.push_back(convolution.getNewState());
   }
   llvm::append_range(replaced, states);
+  if (attention)
+    llvm::append_values(replaced, attention->getOp().getNewKCache(),
+                        attention->getOp().getNewVCache());
   SmallVector<Value> others;
   if (rowwise)
     for (unsigned n : kept)
@@ -158,6 +168,27 @@ void ProductGroup::findConvolutions() {
   }
 }
 
+void ProductGroup::findAttention() {
+  auto reshape = rows.getDefiningOp<ReshapeOp>();
+  auto op = reshape ? reshape.getX().getDefiningOp<AttentionCachedOp>()
+                    : AttentionCachedOp();
+  if (!op || !AttentionStep::isFor(scheduler.target) ||
+      op->getBlock() != products.front()->getBlock() ||
+      !op.getO().hasOneUse() ||
+      !llvm::hasNItems(rows.getUses(), products.size()) ||
+      llvm::any_of(convolutions, [](ShortConvOp conv) { return bool(conv); }))
+    return;
+  // Nothing may read the caches before the products.
+  for (Value cache : {op.getNewKCache(), op.getNewVCache()})
+    for (Operation *user : cache.getUsers())
+      if (user->getBlock() != op->getBlock() ||
+          user->isBeforeInBlock(products.front()))
+        return;
+  attention.emplace(scheduler, op);
+  if (!attention->canJoin())
+    attention.reset();
+}
+
 void ProductGroup::hoistWeights() {
   for (ProductOp product : products)
     if (auto copy = product.getB().getDefiningOp<CastOp>();
@@ -199,6 +230,11 @@ tile::RowProductsShape ProductGroup::shapeOf(bool isConvolved) {
   if (rowwise)
     shape.row = cast<OpResult>(rows).getResultNumber();
   shape.kept = kept;
+  if (attention && attention->numRanges(/*isJoined=*/true) > 1) {
+    ArrayRef<int64_t> heads = attention->getOp().getO().getType().getShape();
+    shape.ranges = {heads[1], attention->numRanges(/*isJoined=*/true),
+                    heads[2]};
+  }
   return shape;
 }
 
@@ -209,6 +245,9 @@ tile::ProgramOp ProductGroup::makeProgram(bool isConvolved) {
   text << "row_products " << shape.row;
   for (unsigned n : kept)
     text << " keeps " << n;
+  if (shape.ranges.count > 0)
+    text << " joins " << shape.ranges.heads << ' ' << shape.ranges.count << ' '
+         << shape.ranges.width;
   for (auto [product, matrix] : llvm::zip_equal(products, shape.matrices)) {
     text << ' ' << product.getType();
     if (matrix.isConvolved)
@@ -227,7 +266,16 @@ tile::ProgramOp ProductGroup::makeProgram(bool isConvolved) {
 /// convolutions are not done.
 SmallVector<Value> ProductGroup::launch(OpBuilder &builder, bool isConvolved) {
   tile::ProgramOp program = makeProgram(isConvolved);
-  SmallVector<Value> inputs{rows};
+  SmallVector<Value> inputs{rows}, caches;
+  if (attention) {
+    AttentionStep::Parts parts = attention->launch(builder, /*isJoined=*/true);
+    caches = {parts.kCache, parts.vCache};
+    inputs = parts.output;
+    // Of one range the output is there as it is.
+    if (inputs.size() == 1)
+      inputs.front() = ReshapeOp::create(builder, location(), rows.getType(),
+                                         inputs.front());
+  }
   if (rowwise)
     inputs.assign(rowwise->operand_begin(), rowwise->operand_end());
   for (ProductOp product : products)
@@ -252,7 +300,9 @@ SmallVector<Value> ProductGroup::launch(OpBuilder &builder, bool isConvolved) {
   }
   DispatchOp dispatch =
       scheduler.dispatch(builder, location(), program, inputs, types, ties);
-  return SmallVector<Value>(dispatch->getResults());
+  SmallVector<Value> results(dispatch->getResults());
+  llvm::append_range(results, caches);
+  return results;
 }
 
 /// Convolutions are part of the launch where every segment is one row: then the
@@ -290,6 +340,10 @@ SmallVector<Value> ProductGroup::oneByOne(OpBuilder &builder) {
   IRMapping mapping;
   if (rowwise)
     copies.push_back(builder.clone(*rowwise, mapping));
+  if (attention) {
+    attention->clone(builder, mapping, copies);
+    copies.push_back(builder.clone(*rows.getDefiningOp(), mapping));
+  }
   for (ProductOp product : products)
     copies.push_back(builder.clone(*product, mapping));
   convolveApart(builder, mapping);
@@ -303,7 +357,10 @@ void ProductGroup::explain() {
       products.front(), "HYB-S404",
       "up to " + Twine(scheduler.target.readingRows) + " rows read " +
           (count == 1 ? Twine("the matrix") : Twine(count) + " matrices") +
-          " in one launch" + (rowwise ? ", which makes the rows" : "") +
+          " in one launch" +
+          (rowwise     ? ", which makes the rows"
+           : attention ? ", which joins the ranges of keys"
+                       : "") +
           ", else one by one",
       "with a state, calls are prefill or decode");
 }
@@ -331,14 +388,23 @@ LogicalResult ProductGroup::schedule() {
     product.erase();
   if (rowwise)
     rowwise->erase();
+  if (attention) {
+    rows.getDefiningOp()->erase();
+    attention->erase();
+  }
+  return scheduleCopies();
+}
+
+LogicalResult ProductGroup::scheduleCopies() {
   for (Operation *copy : copies) {
-    LogicalResult scheduled = TypeSwitch<Operation *, LogicalResult>(copy)
-                                  .Case<ProductOp, ShortConvOp>([&](auto op) {
-                                    return scheduleOp(scheduler, op);
-                                  })
-                                  .Default([&](Operation *op) {
-                                    return scheduleRowwise(scheduler, op);
-                                  });
+    LogicalResult scheduled =
+        TypeSwitch<Operation *, LogicalResult>(copy)
+            .Case<ProductOp, ShortConvOp, AttentionCachedOp>(
+                [&](auto op) { return scheduleOp(scheduler, op); })
+            .Case([](ReshapeOp) { return success(); })
+            .Default([&](Operation *op) {
+              return scheduleRowwise(scheduler, op);
+            });
     if (failed(scheduled))
       return failure();
   }

@@ -12,6 +12,7 @@
 #include "RecurrenceStep.h"
 #include "RowProducts.h"
 #include "Scheduler.h"
+#include "SoftmaxStep.h"
 #include "Views.h"
 #include "hybrid/Tile/TileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -141,7 +142,8 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
   LogicalResult scheduleEntry(Scheduler &scheduler, func::FuncOp function) {
     numCopies += insertCopies(function);
     if (failed(scheduleRecurrenceSteps(scheduler, function)) ||
-        failed(scheduleRowProducts(scheduler, function)))
+        failed(scheduleRowProducts(scheduler, function)) ||
+        failed(scheduleAttentionSteps(scheduler, function)))
       return failure();
     cutLossHeads(scheduler, function);
     if (failed(scheduleBlock(scheduler, function.getBody().front())))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Scheduler.h"
+#include "SoftmaxStep.h"
 #include "WarpgroupProduct.h"
 
 #include "hybrid/Tile/Families/SoftmaxWarpgroups.h"
@@ -178,8 +179,13 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
   return success();
 }
 
-/// Tiles of a window's keys that one point reads sooner than it splits them.
-static constexpr int64_t kTilesPerPoint = 4;
+tile::SoftmaxShape hybrid::cachedShapeOf(AttentionCachedOp op,
+                                         const TargetTraits &target) {
+  tile::SoftmaxShape shape = shapeOf(op, target);
+  shape.keyTile = target.cachedKeyTile(std::max(shape.dim, shape.valueDim),
+                                       shape.anyWindow(), /*isStep=*/false);
+  return shape;
+}
 
 namespace {
 /// The launches that one cached attention chooses from.
@@ -195,7 +201,6 @@ public:
   Value kCache, vCache;
 
 private:
-  void sizeStep();
   SmallVector<Value> append(OpBuilder &builder,
                             const tile::SoftmaxShape &shape);
   SmallVector<Value> attend(OpBuilder &builder,
@@ -238,38 +243,10 @@ private:
 
 CachedSchedule::CachedSchedule(Scheduler &scheduler, AttentionCachedOp op)
     : scheduler(scheduler), target(scheduler.target), op(op),
-      whole(shapeOf(op, target)), step(whole) {
-  step.queryTile = target.stepQueries;
-  step.elementwise = target.stepKeyBytes > 0;
-  const int64_t dim = std::max(step.dim, step.valueDim);
-  for (tile::SoftmaxShape *shape : {&whole, &step})
-    shape->keyTile = target.cachedKeyTile(dim, shape->anyWindow(),
-                                          /*isStep=*/shape == &step);
-  step.splits = target.splits;
+      whole(cachedShapeOf(op, target)), step(stepShapeOf(op, target)) {
   warpgroups = chooseWarpgroups(
       scheduler, {op.getQ(), op.getKCache(), op.getVCache()}, whole,
       /*isCached=*/true);
-  if (step.elementwise)
-    sizeStep();
-}
-
-/// Tiles and ranges of a step that reads the cache a row at a time.
-void CachedSchedule::sizeStep() {
-  const int64_t dim = std::max(step.dim, step.valueDim);
-  // Every head of a point has accumulators of its own.
-  int64_t bytes = step.element ? step.element.getIntOrFloatBitWidth() / 8 : 4;
-  step.keyTile = TargetTraits::rowsWithin(
-      target.stepKeyBytes / bytes / step.headsPerPoint(), dim, target.stepKeys,
-      /*least=*/8);
-  int64_t points = step.heads / step.headsPerPoint();
-  step.splits =
-      std::clamp<int64_t>(2 * target.processors / points, 1, target.splits);
-  // Where all heads have windows there are few tiles of keys.
-  if (llvm::all_of(step.windows, [](int64_t window) { return window > 0; })) {
-    int64_t widest = *llvm::max_element(step.windows) + step.pinnedRows();
-    step.splits = std::min<int64_t>(
-        step.splits, llvm::divideCeil(widest, kTilesPerPoint * step.keyTile));
-  }
 }
 
 void CachedSchedule::appendRows(OpBuilder &builder) {

@@ -85,6 +85,9 @@ struct TargetTraits {
   /// tokens or more are split into `splits` ranges, or fewer where points per
   /// processor are more than two.
   int64_t headsEnough, splitRows, splitContext, splits;
+  /// Most bytes of partial outputs that every point of a product of few rows
+  /// may join for itself, which saves a launch.
+  int64_t joinedBytes;
 
   /// Tokens per chunk of a recurrence: forward, backward, and both with a decay
   /// per channel.

@@ -8,6 +8,7 @@
 #include "hybrid/Tile/Families/RowProducts.h"
 
 #include "RowwiseEmitter.h"
+#include "SoftmaxParts.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -73,6 +74,9 @@ SmallVector<Type> RowProducts::viewTypes(MLIRContext *context) const {
   SmallVector<Type> types;
   if (body)
     body->appendOperandViews(types);
+  else if (s.ranges.count > 0)
+    llvm::append_range(types, rangeViews(context, s.ranges.heads,
+                                         s.ranges.count, s.ranges.width));
   else
     types.push_back(
         KernelBuilder::viewType(context, {rows, s.depth}, s.element));
@@ -174,6 +178,12 @@ RowProducts::Values RowProducts::loadFrom(unsigned n) {
 /// first point of the row.
 Value RowProducts::makeRow() {
   Value row = k.id(1);
+  if (s.ranges.count > 0) {
+    Value joined = joinRanges(k, k.view(0), k.view(1), row);
+    if (s.element)
+      joined = k.rounded(joined, s.element);
+    return k.reshape(joined, {1, s.depth});
+  }
   if (!body)
     return k.load(k.view(0), {row, k.idx(0)}, {0, 1}, {1, s.depth});
   Value numRows = k.dim(k.view(k.numViews() - 1), 0);

@@ -33,11 +33,27 @@ bool RowBlock::hasRows(Type type) const {
          tensor.getDimSize(0) == rowType.getDimSize(0);
 }
 
+bool RowBlock::hasHeads(Type type) const {
+  return heads > 0 && hasRows(type) &&
+         cast<RankedTensorType>(type).getRank() == 3;
+}
+
 SmallVector<int64_t> RowBlock::tileShape(Type type) const {
   SmallVector<int64_t> shape(cast<RankedTensorType>(type).getShape());
   if (hasRows(type))
     shape.front() = rows;
+  if (hasHeads(type))
+    shape[1] = heads;
   return shape;
+}
+
+SmallVector<Value> RowwiseEmitter::blockIndices(Type type) {
+  SmallVector<Value> indices(cast<RankedTensorType>(type).getRank(), k.idx(0));
+  if (block.hasRows(type))
+    indices.front() = firstRow;
+  if (block.hasHeads(type))
+    indices[1] = firstHead;
+  return indices;
 }
 
 Value RowwiseEmitter::stretch(Value tile, Shape shape) {
@@ -48,6 +64,11 @@ Value RowwiseEmitter::stretch(Value tile, Shape shape) {
 }
 
 Value RowwiseEmitter::segmentColumn(Value segments, int64_t column) {
+  if (segment) {
+    Value columns[] = {segment->begin, segment->end, segment->slot,
+                       segment->first};
+    return k.splat(k.toI32(columns[column]), {block.rows, 1});
+  }
   SegmentViews &views = segmentViews[segments];
   if (!views.rows) {
     Value segment =
@@ -139,18 +160,40 @@ LogicalResult RowwiseBody::check() const {
   return success();
 }
 
+bool RowwiseBody::keepsHeads() const {
+  auto isApart = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      return true;
+    // A parameter of one dim is the same for all heads.
+    return block.hasRows(type)
+               ? type.getRank() == 3 &&
+                     type.getDimSize(1) == block.rowType.getDimSize(1)
+               : type.getRank() <= 1;
+  };
+  return block.rowType.getRank() == 3 && llvm::all_of(operands, isApart) &&
+         llvm::all_of(body, [&](Operation *inner) {
+           auto rowwise = dyn_cast<RowwiseOpInterface>(inner);
+           return rowwise && rowwise.isRowwise() &&
+                  lookupRowwiseEmission(inner) &&
+                  !isa<ReshapeOp, SliceOp, ConcatOp, DropoutOp>(inner) &&
+                  llvm::all_of(inner->getResults(), isApart);
+         });
+}
+
 static Type viewTypeOf(Value value) {
   auto tensor = cast<RankedTensorType>(value.getType());
   return ViewType::get(tensor.getShape(), tensor.getElementType());
 }
 
-void RowwiseBody::appendOperandViews(SmallVectorImpl<Type> &types) const {
+void RowwiseBody::appendOperandViews(SmallVectorImpl<Type> &types,
+                                     bool withSegments) const {
   for (Value operand : operands)
-    if (isa<SegmentsType>(operand.getType()))
+    if (!isa<SegmentsType>(operand.getType()))
+      types.push_back(viewTypeOf(operand));
+    else if (withSegments)
       llvm::append_range(types,
                          KernelBuilder::segmentViewTypes(operand.getContext()));
-    else
-      types.push_back(viewTypeOf(operand));
 }
 
 Type RowwiseBody::resultView(unsigned n) const {
@@ -159,8 +202,10 @@ Type RowwiseBody::resultView(unsigned n) const {
 
 void RowwiseBody::load(RowwiseEmitter &e, Value firstRow, Value numRows,
                        bool withRows, bool withoutRows) const {
-  unsigned view = 0, loaded = 0;
+  unsigned view = firstView, loaded = 0;
   for (Value operand : operands) {
+    if (isa<SegmentsType>(operand.getType()) && e.knowsSegment())
+      continue;
     Value from = e.k.view(view++);
     if (isa<SegmentsType>(operand.getType())) {
       e.setSegments(operand, from, e.k.view(view++));
@@ -173,15 +218,15 @@ void RowwiseBody::load(RowwiseEmitter &e, Value firstRow, Value numRows,
       continue;
     auto type = cast<RankedTensorType>(operand.getType());
     SmallVector<int64_t> shape = e.tileShape(type);
-    SmallVector<Value> indices(shape.size(), e.k.idx(0)), limits;
-    if (block.hasRows(type)) {
-      indices.front() = firstRow;
+    SmallVector<Value> indices = e.blockIndices(type), limits;
+    if (block.hasRows(type))
       limits = rowLimit(numRows);
-    }
     SmallVector<int64_t> dims =
         llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
     Value tile = e.k.load(from, indices, dims, shape, limits);
-    e.setTile(operand, e.k.named(("load_" + Twine(number)).str(), tile));
+    // Names are unique in a program, which may have several bodies.
+    std::string name = "load_" + std::to_string(firstView + number);
+    e.setTile(operand, e.k.named(name, tile));
   }
 }
 

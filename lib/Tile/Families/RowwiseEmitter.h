@@ -19,8 +19,11 @@ struct RowBlock {
   /// program over static tensors takes values of this rank and leading size.
   mlir::RankedTensorType rowType;
   int64_t rows = 1;
+  /// Of [rows, heads, width]: how many heads it works on; 0 is all of them.
+  int64_t heads = 0;
 
   bool hasRows(mlir::Type type) const;
+  bool hasHeads(mlir::Type type) const;
   llvm::SmallVector<int64_t> tileShape(mlir::Type type) const;
 };
 
@@ -30,9 +33,11 @@ class RowwiseEmitter {
 public:
   using Shape = KernelBuilder::Shape;
 
+  /// `firstHead` where the block is of some heads alone.
   RowwiseEmitter(KernelBuilder &k, const RowBlock &block, mlir::Value firstRow,
-                 mlir::Value numRows)
-      : k(k), block(block), firstRow(firstRow), numRows(numRows) {}
+                 mlir::Value numRows, mlir::Value firstHead = {})
+      : k(k), block(block), firstRow(firstRow), numRows(numRows),
+        firstHead(firstHead) {}
 
   /// The tile of `value`: [rows, ...] for what has rows, the whole otherwise.
   mlir::Value tileOf(mlir::Value value) const { return tiles.lookup(value); }
@@ -41,6 +46,9 @@ public:
   /// Views of a value of type `!hybrid.segments`: table, token segments.
   void setSegments(mlir::Value segments, mlir::Value table,
                    mlir::Value tokenSegment);
+  /// All rows are of this segment: no table is read.
+  void setSegment(const Segment &all) { segment = all; }
+  bool knowsSegment() const { return segment.has_value(); }
 
   /// The shape of the tile that a value of this type becomes.
   llvm::SmallVector<int64_t> tileShape(mlir::Type type) const {
@@ -58,13 +66,17 @@ public:
   /// i32.
   mlir::Value positionsEnd(mlir::Value segments);
 
+  /// The first element of a block of this type in each dim of its view.
+  llvm::SmallVector<mlir::Value> blockIndices(mlir::Type type);
+
   KernelBuilder &k;
 
 private:
   mlir::Value segmentColumn(mlir::Value segments, int64_t column);
 
   RowBlock block;
-  mlir::Value firstRow, numRows; // index
+  mlir::Value firstRow, numRows, firstHead; // index
+  std::optional<Segment> segment;
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
   struct SegmentViews {
     mlir::Value table, tokenSegment;
@@ -80,11 +92,16 @@ struct RowwiseBody {
 
   /// An error at the operation for shapes that tiles cannot have.
   mlir::LogicalResult check() const;
+  /// Whether each head of a result [rows, heads, width] depends on that head
+  /// of the operands alone, so that blocks may be of some heads.
+  bool keepsHeads() const;
   /// Rows of a point: see buildRowwise.
   void chooseRows(int64_t blockElements, int64_t mostRows);
 
-  /// The views of the operands, which are the first of the program's.
-  void appendOperandViews(llvm::SmallVectorImpl<mlir::Type> &types) const;
+  /// The views of the operands, which are the program's from `firstView` on;
+  /// those of segments are left out where the emitter knows the segment.
+  void appendOperandViews(llvm::SmallVectorImpl<mlir::Type> &types,
+                          bool withSegments = true) const;
   mlir::Type resultView(unsigned n) const;
 
   /// Loads every operand once; those with rows and the others may be loaded
@@ -100,6 +117,7 @@ struct RowwiseBody {
   llvm::SmallVector<mlir::Value> operands; // as the body names them
   llvm::SmallVector<mlir::Value> results;
   RowBlock block;
+  unsigned firstView = 0;
 
 private:
   /// Where a block must stop; none where every block is full.

@@ -6,48 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "SlotSoftmax.h"
-#include "SoftmaxParts.h"
+#include "SoftmaxCache.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
-
-//===----------------------------------------------------------------------===//
-// Rows of the cache
-//===----------------------------------------------------------------------===//
-
-/// Cache rows of `count` positions from `first` on, as i32. The positions that
-/// are read or written span at most the ring, so that one subtraction wraps
-/// them; others are masked.
-static Value cacheRows(KernelBuilder &k, const SoftmaxShape &s, Value rows,
-                       Value first, int64_t count) {
-  Value pinned = k.idx(s.pinnedRows()), ring = k.sub(rows, pinned);
-  Value from = k.max(first, pinned);
-  Value base = k.rem(k.sub(from, pinned), ring);
-  auto scalar = [&](Value index) { return k.splat(k.toI32(index), {count}); };
-  Value position = k.add(scalar(first), k.iota(0, {count}));
-  Value place = k.add(k.sub(position, scalar(from)), scalar(base));
-  Value wrapped =
-      k.select(k.lt(place, scalar(ring)), place, k.sub(place, scalar(ring)));
-  Value inRing = k.add(wrapped, scalar(pinned));
-  return k.select(k.lt(position, scalar(pinned)), position, inRing);
-}
-
-/// Which of `count` positions from `first` on lie below all `limits`.
-static Value below(KernelBuilder &k, Value first, int64_t count,
-                   ArrayRef<Value> limits) {
-  Value end = limits.front();
-  for (Value limit : limits.drop_front())
-    if (limit)
-      end = k.min(end, limit);
-  Value left = k.splat(k.toI32(k.sub(end, first)), {count});
-  return k.lt(k.iota(0, {count}), left);
-}
-
-static SmallVector<Type> cacheTypes(MLIRContext *c, const SoftmaxShape &s) {
-  constexpr int64_t d = ShapedType::kDynamic;
-  return {KernelBuilder::viewType(c, {d, s.kvHeads, d, s.dim}, s.element),
-          KernelBuilder::viewType(c, {d, s.kvHeads, d, s.valueDim}, s.element)};
-}
 
 //===----------------------------------------------------------------------===//
 // Append
@@ -78,12 +40,7 @@ ProgramOp hybrid::tile::buildSoftmaxAppend(OpBuilder &builder, Location loc,
     Value tile = k.load(k.view(from), {row, head, zero}, {0, 2},
                         {s.queryTile, width}, {segment.end});
     Value end = k.add(segment.first, k.sub(segment.end, segment.begin));
-    if (!s.anyWindow()) // a row per position
-      return k.store(tile, k.view(to), {segment.slot, head, position, zero},
-                     {2, 3}, {end});
-    Value rows = cacheRows(k, s, k.dim(k.view(to), 2), position, s.queryTile);
-    k.storeRows(tile, k.view(to), {segment.slot, head, zero, zero}, rows,
-                below(k, position, s.queryTile, {end}), {2, 3});
+    storeInCache(k, s, tile, k.view(to), segment.slot, head, position, end);
   };
   k.when(k.lt(row, segment.end), [&] {
     append(K, KCache, s.dim);
@@ -181,14 +138,8 @@ Value CachedAttention::loadQueries(Value row) {
 
 Value CachedAttention::loadCache(View view, const KeyTile &keys, Value end,
                                  int64_t width) {
-  Value zero = k.idx(0);
-  if (!s.anyWindow())
-    return k.load(k.view(view), {segment.slot, kvHead, keys.first, zero},
-                  {2, 3}, {s.keyTile, width}, {end});
-  Value rows = cacheRows(k, s, k.dim(k.view(view), 2), keys.first, s.keyTile);
-  Value mask = below(k, keys.first, s.keyTile, {end, keys.limit});
-  return k.loadRows(k.view(view), {segment.slot, kvHead, zero, zero}, rows,
-                    mask, {2, 3}, {s.keyTile, width});
+  return loadFromCache(k, s, k.view(view), segment.slot, kvHead, keys, end,
+                       width);
 }
 
 CachedAttention::Keys CachedAttention::findKeys(Value firstQuery) {

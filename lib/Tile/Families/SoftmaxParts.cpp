@@ -158,6 +158,19 @@ OnlineSoftmax OnlineSoftmax::update(KernelBuilder &k, Value scores,
   return next;
 }
 
+OnlineSoftmax OnlineSoftmax::with(KernelBuilder &k,
+                                  const OnlineSoftmax &other) const {
+  ArrayRef<int64_t> wide = cast<RankedTensorType>(acc.getType()).getShape();
+  OnlineSoftmax both;
+  both.max = k.max(max, other.max);
+  Value shift = finiteOrZero(k, both.max);
+  Value here = k.exp(k.sub(max, shift)), there = k.exp(k.sub(other.max, shift));
+  both.sum = k.add(k.mul(sum, here), k.mul(other.sum, there));
+  both.acc = k.add(k.mul(acc, k.broadcast(here, wide)),
+                   k.mul(other.acc, k.broadcast(there, wide)));
+  return both;
+}
+
 Value OnlineSoftmax::output(KernelBuilder &k, StringRef name) const {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(sum.getType()).getShape();
   ArrayRef<int64_t> accShape = cast<RankedTensorType>(acc.getType()).getShape();
@@ -168,4 +181,40 @@ Value OnlineSoftmax::output(KernelBuilder &k, StringRef name) const {
 
 Value OnlineSoftmax::logSumExp(KernelBuilder &k) const {
   return k.add(finiteOrZero(k, max), k.log(sum));
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges of keys
+//===----------------------------------------------------------------------===//
+
+SmallVector<Type> hybrid::tile::rangeViews(MLIRContext *c, int64_t heads,
+                                           int64_t ranges, int64_t width) {
+  constexpr int64_t t = ShapedType::kDynamic;
+  return {KernelBuilder::viewType(c, {t, heads, ranges, width}),
+          KernelBuilder::viewType(c, {t, heads, ranges})};
+}
+
+/// Every thread that has a place of the output has its part of all ranges: the
+/// loads do not wait for each other, nor for what another thread does.
+Value hybrid::tile::joinRanges(KernelBuilder &k, Value partial, Value lse,
+                               Value row) {
+  ArrayRef<int64_t> sizes = cast<ViewType>(partial.getType()).getShape();
+  const int64_t heads = sizes[1], ranges = sizes[2], width = sizes[3];
+  Value zero = k.idx(0);
+  int64_t wide[] = {heads, width};
+  SmallVector<Value> parts, sums;
+  Value most;
+  for (int64_t n = 0; n < ranges; ++n) {
+    sums.push_back(k.load(lse, {row, zero, k.idx(n)}, {1, 2}, {heads, 1}));
+    parts.push_back(k.load(partial, {row, zero, k.idx(n), zero}, {1, 3}, wide));
+    most = n == 0 ? sums.front() : k.max(most, sums.back());
+  }
+  OnlineSoftmax total = OnlineSoftmax::start(k, heads, width);
+  Value shift = finiteOrZero(k, most);
+  for (auto [part, sum] : llvm::zip_equal(parts, sums)) {
+    Value weight = k.exp(k.sub(sum, shift));
+    total.sum = k.add(total.sum, weight);
+    total.acc = k.add(total.acc, k.mul(part, k.broadcast(weight, wide)));
+  }
+  return total.output(k, "joined");
 }

@@ -71,11 +71,25 @@ struct OnlineSoftmax {
   /// valueDim].
   OnlineSoftmax update(KernelBuilder &k, mlir::Value scores,
                        mlir::Value values) const;
+  /// Over the keys of both.
+  OnlineSoftmax with(KernelBuilder &k, const OnlineSoftmax &other) const;
   /// acc / sum, and 0 for a row that saw nothing; the name is the op's.
   mlir::Value output(KernelBuilder &k, llvm::StringRef name = "output") const;
   /// ln of the sum, [rows, 1]; -inf for a row that saw nothing.
   mlir::Value logSumExp(KernelBuilder &k) const;
 };
+
+/// Views of partial outputs [t, H, ranges, width] and of their log-sum-exp [t,
+/// H, ranges], both f32.
+llvm::SmallVector<mlir::Type> rangeViews(mlir::MLIRContext *context,
+                                         int64_t heads, int64_t ranges,
+                                         int64_t width);
+
+/// o = Σ_s w_s o_s / Σ_s w_s with w_s = exp(lse_s - max lse) for all heads of a
+/// row, [H, width], with nothing passed between threads. A range that saw
+/// nothing has lse = -inf and weighs nothing.
+mlir::Value joinRanges(KernelBuilder &k, mlir::Value partial, mlir::Value lse,
+                       mlir::Value row);
 
 /// `value` where it is finite or NaN, 0 where it is -inf: a maximum that may be
 /// subtracted.

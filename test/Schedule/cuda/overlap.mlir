@@ -7,8 +7,9 @@
 //
 // CPU-NOT: tile.overlap
 // CHECK-DAG: tile.program @row_products{{.*}}tile.overlap = array<i64: 1>
-// CHECK-DAG: tile.program @softmax_append{{.*}}tile.overlap = array<i64: 2, 3, 4, 5>
-// CHECK-DAG: tile.program @softmax_split{{.*}}tile.overlap = array<i64: 3, 4>
+// CHECK-DAG: tile.program @softmax_step{{.*}}tile.overlap = array<i64: 3, 4, 5, 6>
+// CHECK-DAG: tile.program @softmax_combine{{.*}}tile.overlap = array<i64>
+// CHECK-DAG: tile.program @softmax_append_{{[0-9a-f]+}}({{.*}}) grid {{.*}} order [parallel, parallel, parallel] {
 // CHECK-DAG: tile.program @product_{{[0-9a-f]+}}({{.*}}) grid {{.*}} order [parallel, parallel] {
 // CHECK-DAG: tile.program @rowwise_{{[0-9a-f]+}}(%{{.*}}: !tile.view<?x8xf32>, %{{.*}}: !tile.view<?x8xf32>) grid {{.*}} order [parallel] {
 #map = affine_map<()[s0, s1, s2, s3, s4, s5] -> (s4)>

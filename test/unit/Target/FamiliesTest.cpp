@@ -53,6 +53,7 @@ protected:
             symbols, 1e-5);
   }
   void splitKeys(SoftmaxShape s);
+  void steps(const SoftmaxShape &s);
 };
 
 } // namespace
@@ -121,6 +122,54 @@ TEST_F(SoftmaxKernelTest, SplitKeysElementwise) {
     s.keyTile = 16;
     splitKeys(s);
   }
+}
+
+/// Two sequences, one of which begins, and one that has no new row.
+void SoftmaxKernelTest::steps(const SoftmaxShape &s) {
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  int64_t rows = 96;
+  SegmentBuffers segs = segments({1, 0, 2}, {80, 3, 0});
+  int64_t t = segs.tokens;
+  int64_t symbols[] = {t, 3, segs.longest, 3, rows, 0};
+  HostBuffer q = random({t, s.heads, s.dim}), k = random({t, s.kvHeads, s.dim}),
+             v = random({t, s.kvHeads, s.valueDim});
+  HostBuffer kCache = random({3, s.kvHeads, rows, s.dim});
+  HostBuffer vCache = random({3, s.kvHeads, rows, s.valueDim});
+  HostBuffer part({t, s.heads, s.splits, s.valueDim}, kNaN),
+      lse({t, s.heads, s.splits}, kNaN), o({t, s.heads, s.valueDim}, kNaN);
+  SmallVector<HostBuffer *> buffers = {
+      &q, &k, &v, &kCache, &vCache, &segs.table, &segs.tokenSegment};
+  if (s.splits == 1)
+    buffers.push_back(&o);
+  else
+    buffers.append({&part, &lse});
+  OpBuilder b = builder();
+  SoftmaxStep step{s};
+  compare(buildSoftmaxStep(b, b.getUnknownLoc(), step), buffers, symbols);
+  if (s.splits == 1)
+    return;
+  // A product of the rows joins the ranges.
+  RowProductsShape product;
+  product.depth = s.heads * s.valueDim;
+  product.ranges = {s.heads, s.splits, s.valueDim};
+  product.matrices = {{24}};
+  HostBuffer w = random({24, product.depth}), y({t, 24}, kNaN);
+  FailureOr<ProgramOp> joined = buildRowProducts(b, b.getUnknownLoc(), product);
+  ASSERT_TRUE(succeeded(joined));
+  compare(*joined, {&part, &lse, &w, &y}, symbols);
+}
+
+TEST_F(SoftmaxKernelTest, Steps) {
+  for (int64_t splits : {1, 3})
+    for (SoftmaxShape s :
+         {softmaxShape(2, 1, 16, 16), softmaxShape(3, 3, 40, 24),
+          softmaxShape(4, 2, 16, 16, {20, 20, 9, 30}, {2, 2, 0, 0})}) {
+      s.elementwise = true;
+      s.queryTile = 1;
+      s.keyTile = 16;
+      s.splits = splits;
+      steps(s);
+    }
 }
 
 //===----------------------------------------------------------------------===//

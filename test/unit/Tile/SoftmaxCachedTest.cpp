@@ -15,10 +15,12 @@ namespace {
 /// memory holds NaN.
 class SoftmaxCachedTest : public ProgramTest {
 protected:
+  enum Launches { Whole, Split, Step };
+
   /// Feeds `calls` (new tokens of each slot) and compares every output row with
   /// dense attention over the whole sequence of its slot.
   void check(SoftmaxShape s, int64_t rows, ArrayRef<SmallVector<int64_t>> calls,
-             bool split = false) {
+             Launches launches = Whole) {
     int64_t slots = calls.front().size();
     SmallVector<int64_t> totals(slots, 0), done(slots, 0);
     for (ArrayRef<int64_t> call : calls)
@@ -46,15 +48,21 @@ protected:
                  vNew = pick(v, rowsOfCall), want = pick(expected, rowsOfCall);
       HostBuffer o(want.shape(), kNaN);
       OpBuilder b = builder();
-      run(buildSoftmaxAppend(b, b.getUnknownLoc(), s),
-          {&kNew, &vNew, &kCache, &vCache, &segs.table, &segs.tokenSegment},
-          symbols);
-      if (split)
-        runSplit(s, qNew, kCache, vCache, segs, o, symbols);
-      else
-        run(buildSoftmaxCached(b, b.getUnknownLoc(), s),
-            {&qNew, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o},
+      SoftmaxStep step{s};
+      if (launches == Step && segs.longest <= step.newRows) {
+        runStep(step, {&qNew, &kNew, &vNew, &kCache, &vCache}, segs, o,
+                symbols);
+      } else {
+        run(buildSoftmaxAppend(b, b.getUnknownLoc(), s),
+            {&kNew, &vNew, &kCache, &vCache, &segs.table, &segs.tokenSegment},
             symbols);
+        if (launches == Split)
+          runSplit(s, qNew, kCache, vCache, segs, o, symbols);
+        else
+          run(buildSoftmaxCached(b, b.getUnknownLoc(), s),
+              {&qNew, &kCache, &vCache, &segs.table, &segs.tokenSegment, &o},
+              symbols);
+      }
       EXPECT_LT(distance(o, want), 1e-12) << "call " << call;
       for (int64_t n = 0; n < slots; ++n)
         done[n] += lengths[n];
@@ -72,6 +80,24 @@ protected:
         symbols);
     run(buildSoftmaxCombine(b, b.getUnknownLoc(), s), {&part, &lse, &o},
         symbols);
+  }
+
+  void runStep(const SoftmaxStep &step, ArrayRef<HostBuffer *> inputs,
+               SegmentBuffers &segs, HostBuffer &o, ArrayRef<int64_t> symbols) {
+    const SoftmaxShape &s = step.shape;
+    HostBuffer part({segs.tokens, s.heads, s.splits, s.valueDim}, kNaN);
+    HostBuffer lse({segs.tokens, s.heads, s.splits}, kNaN);
+    SmallVector<HostBuffer *> buffers(inputs);
+    buffers.append({&segs.table, &segs.tokenSegment});
+    if (s.splits == 1)
+      buffers.push_back(&o);
+    else
+      buffers.append({&part, &lse});
+    OpBuilder b = builder();
+    run(buildSoftmaxStep(b, b.getUnknownLoc(), step), buffers, symbols);
+    if (s.splits > 1)
+      run(buildSoftmaxCombine(b, b.getUnknownLoc(), s), {&part, &lse, &o},
+          symbols);
   }
 
   /// The given rows of `from`.
@@ -134,15 +160,14 @@ TEST_F(SoftmaxCachedTest, HeadWiseTableSharesOneCache) {
 TEST_F(SoftmaxCachedTest, SplitKeysAndTheirCombine) {
   // More ranges than key tiles, so that some see nothing.
   check(tiles(softmaxShape(4, 2, 4, 4), 1, 8, 4), 64,
-        Calls{{20, 0}, {1, 1}, {30, 1}, {1, 0}},
-        /*split=*/true);
+        Calls{{20, 0}, {1, 1}, {30, 1}, {1, 0}}, Split);
   check(tiles(softmaxShape(1, 1, 4, 4, {4}, {3}), 2, 2, 3), 11,
-        Calls{{2}, {5}, {5}, {1}, {4}},
-        /*split=*/true);
+        Calls{{2}, {5}, {5}, {1}, {4}}, Split);
 }
 
 // Steps read the cache a row at a time: groups that share a key head, windows,
-// sinks, rules that differ inside of a group, and several rows per call.
+// sinks, rules that differ inside of a group, and several rows per call; also
+// with the append, in one launch.
 TEST_F(SoftmaxCachedTest, WithoutMatrixProducts) {
   auto elementwise = [](SoftmaxShape s, int64_t keyTile, int64_t splits = 1) {
     s = tiles(std::move(s), 1, keyTile, splits);
@@ -150,14 +175,20 @@ TEST_F(SoftmaxCachedTest, WithoutMatrixProducts) {
     return s;
   };
   Calls grows{{20, 0}, {1, 1}, {30, 1}, {1, 0}, {1, 3}};
-  for (bool split : {false, true}) {
-    int64_t splits = split ? 3 : 1;
-    check(elementwise(softmaxShape(4, 2, 4, 6), 8, splits), 64, grows, split);
+  for (auto [launches, splits] : {std::pair<Launches, int64_t>{Whole, 1},
+                                  {Split, 3},
+                                  {Step, 1},
+                                  {Step, 3}}) {
+    check(elementwise(softmaxShape(4, 2, 4, 6), 8, splits), 64, grows,
+          launches);
     check(elementwise(softmaxShape(4, 2, 4, 4, {0, 5, 9, 9}, {0, 2, 0, 0}), 8,
                       splits),
-          64, grows, split);
+          64, grows, launches);
     check(elementwise(softmaxShape(2, 1, 4, 4, {4, 4}, {3, 3}), 2, splits), 11,
-          Calls{{2}, {5}, {5}, {1}, {4}}, split);
+          Calls{{2}, {5}, {5}, {1}, {4}}, launches);
+    // More sinks than the window lets by, and a window of the row alone.
+    check(elementwise(softmaxShape(2, 2, 4, 4, {1, 2}, {6, 5}), 2, splits), 12,
+          Calls{{3}, {2}, {1}, {4}, {1}, {1}}, launches);
   }
 }
 

@@ -42,10 +42,18 @@ struct RowProductsShape {
   mlir::Operation *rowwise = nullptr;
   unsigned row = 0;
   llvm::SmallVector<unsigned> kept;
+
+  /// Or the rows are the outputs of an attention over ranges of keys, [heads,
+  /// width], joined by the weights that their log-sum-exp gives; 0 ranges: they
+  /// are not.
+  struct Ranges {
+    int64_t heads = 0, count = 0, width = 0;
+  } ranges;
 };
 
-/// Views: a, or the operands of the row-wise operation; the matrices; where
-/// there are convolutions segment table, token segments and, of each, the
+/// Views: a, or the operands of the row-wise operation, or partial outputs
+/// [rows, heads, ranges, width] and their log-sum-exp [rows, heads, ranges],
+/// both f32; the matrices; where there are convolutions segment table, token segments and, of each, the
 /// weight [columns, taps] and the state [slots, taps − 1, columns], in place;
 /// the kept results; c_i. One point per row and block of columns of any matrix.
 /// No matrix unit, whose sums would wait for one another: what costs is reading

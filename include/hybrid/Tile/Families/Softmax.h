@@ -85,6 +85,30 @@ ProgramOp buildSoftmaxCached(mlir::OpBuilder &builder, mlir::Location loc,
 ProgramOp buildSoftmaxSplit(mlir::OpBuilder &builder, mlir::Location loc,
                             const SoftmaxShape &shape);
 
+/// A cached attention of calls with a few rows, elementwise, with what comes in
+/// front of it: appending the new rows, and making the queries and new keys.
+struct SoftmaxStep {
+  SoftmaxShape shape;
+  /// Most new rows of a segment.
+  int64_t newRows = 4;
+  /// Row-wise operations or regions of one result that give the queries and the
+  /// new keys, of which canMakeHeads holds; null where these are given.
+  mlir::Operation *query = nullptr, *key = nullptr;
+};
+
+/// Whether each head of the one result of a row-wise operation depends on that
+/// head of its operands alone, so that a point can make its heads for itself.
+bool canMakeHeads(mlir::Operation *op);
+
+/// Views: q [t, H, D] or the operands of what makes it without segments, k
+/// [t, Hk, D] likewise, v [t, Hk, Dv], k cache, v cache (both updated), segment
+/// table, token segments, then o [t, H, Dv], or of more than one range the
+/// partial outputs and log-sum-exp of buildSoftmaxSplit. Every point reads a
+/// range of the keys of earlier calls from the cache; the last range has the
+/// new keys too, from where they are made, and puts them into the cache.
+ProgramOp buildSoftmaxStep(mlir::OpBuilder &builder, mlir::Location loc,
+                           const SoftmaxStep &step);
+
 /// Views: partial outputs, their log-sum-exp, o [t, H, Dv]. One point per
 /// token, elementwise one per token and head.
 ProgramOp buildSoftmaxCombine(mlir::OpBuilder &builder, mlir::Location loc,

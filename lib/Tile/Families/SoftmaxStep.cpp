@@ -1,0 +1,290 @@
+//===- SoftmaxStep.cpp - a cached attention of few rows, in one launch ----===//
+//
+// Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two kinds of keys: those of earlier calls lie in the cache and are the same
+// all through the call, so that they may be read before the launch in front has
+// ended; the new ones come from where they were made and are put into the cache
+// by one point, which no other point reads there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowwiseEmitter.h"
+#include "SlotSoftmax.h"
+#include "SoftmaxCache.h"
+
+using namespace mlir;
+using namespace hybrid;
+using namespace hybrid::tile;
+
+namespace {
+/// One point: a query row of the heads that share a key head, and a range of
+/// the earlier keys; the last range has the new ones too.
+class StepAttention {
+public:
+  StepAttention(OpBuilder &builder, Location loc, const SoftmaxStep &step,
+                RowwiseBody *query, RowwiseBody *key);
+  ProgramOp emit();
+
+private:
+  using Values = KernelBuilder::Values;
+
+  SmallVector<Type> viewTypes(MLIRContext *context) const;
+  KernelBuilder makeBuilder(OpBuilder &builder, Location loc) const;
+  bool isSplit() const { return s.splits > 1; }
+
+  void findKeys();
+  Value loadCache(unsigned view, const KeyTile &keys, Value end, int64_t width);
+  /// Of rows [row, row + rows) of q or k, this point's heads: [rows, heads, D].
+  Value make(RowwiseBody *body, unsigned view, Value row, int64_t rows,
+             Value firstHead, int64_t count);
+  Values attendTile(Value n, Value end, ValueRange carried, Value keys,
+                    Value values);
+  Values attendNew();
+  void appendNew(Value keys, Value values, Value stop);
+  void store(const OnlineSoftmax &result, int64_t h);
+
+  const SoftmaxStep &step;
+  const SoftmaxShape &s;
+  RowwiseBody *queryBody, *keyBody;
+  int64_t heads; // query heads per point
+  /// Views: q and k are the first of what makes them.
+  unsigned q = 0, newK = 0, newV = 0, kCache = 0, vCache = 0, table = 0, o = 0;
+  KernelBuilder k;
+  Segment segment;
+  Value row, head, kvHead, query; // query: position of the row
+  SmallVector<Value> queries;     // [1, D] per head
+  Visibility sees;
+  KeyRange range;
+  /// Earlier keys end there; this point's tiles.
+  Value cached, lower, upper;
+};
+} // namespace
+
+StepAttention::StepAttention(OpBuilder &builder, Location loc,
+                             const SoftmaxStep &step, RowwiseBody *query,
+                             RowwiseBody *key)
+    : step(step), s(step.shape), queryBody(query), keyBody(key),
+      heads(s.headsPerPoint()), k(makeBuilder(builder, loc)) {
+  o = k.numViews() - (isSplit() ? 2 : 1);
+  table = o - 2;
+  vCache = table - 1;
+  kCache = table - 2;
+  newV = table - 3;
+  SmallVector<Type> before;
+  if (query)
+    query->appendOperandViews(before, /*withSegments=*/false);
+  newK = query ? before.size() : 1;
+  if (key)
+    key->firstView = newK;
+}
+
+SmallVector<Type> StepAttention::viewTypes(MLIRContext *c) const {
+  constexpr int64_t t = ShapedType::kDynamic;
+  SmallVector<Type> types;
+  auto add = [&](RowwiseBody *body, int64_t count) {
+    if (body)
+      body->appendOperandViews(types, /*withSegments=*/false);
+    else
+      types.push_back(KernelBuilder::viewType(c, {t, count, s.dim}, s.element));
+  };
+  add(queryBody, s.heads);
+  add(keyBody, s.kvHeads);
+  types.push_back(
+      KernelBuilder::viewType(c, {t, s.kvHeads, s.valueDim}, s.element));
+  llvm::append_range(types, cacheTypes(c, s));
+  llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
+  if (!isSplit()) {
+    types.push_back(
+        KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element));
+    return types;
+  }
+  types.push_back(
+      KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}));
+  types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.splits}));
+  return types;
+}
+
+KernelBuilder StepAttention::makeBuilder(OpBuilder &builder,
+                                         Location loc) const {
+  MLIRContext *context = builder.getContext();
+  Symbols sym(context);
+  AffineExpr grid[] = {
+      sym.segments, getAffineConstantExpr(s.heads / s.headsPerPoint(), context),
+      sym.longest, getAffineConstantExpr(s.splits, context)};
+  SmallVector<Order> order(4, Order::parallel);
+  return KernelBuilder(builder, loc, "softmax_step", grid, order,
+                       viewTypes(context));
+}
+
+/// A row that the segment does not have sees no keys and is not stored; there
+/// is no branch around it, since what is inside of one waits for the launch in
+/// front.
+void StepAttention::findKeys() {
+  cached = k.select(k.lt(row, segment.end), segment.first, k.idx(0));
+  sees = Visibility::of(k, s, head);
+  range = visibleKeys(k, sees, query, cached, s.keyTile);
+  lower = k.idx(0);
+  upper = range.tiles;
+  if (isSplit()) {
+    Value share = k.ceilDiv(range.tiles, k.idx(s.splits));
+    lower = k.mul(k.id(3), share);
+    upper = k.min(range.tiles, k.add(lower, share));
+  }
+}
+
+Value StepAttention::loadCache(unsigned view, const KeyTile &keys, Value end,
+                               int64_t width) {
+  return loadFromCache(k, s, k.view(view), segment.slot, kvHead, keys, end,
+                       width);
+}
+
+Value StepAttention::make(RowwiseBody *body, unsigned view, Value first,
+                          int64_t rows, Value firstHead, int64_t count) {
+  if (!body)
+    return k.load(k.view(view), {first, firstHead, k.idx(0)}, {0, 1, 2},
+                  {rows, count, s.dim}, {segment.end});
+  body->block.rows = rows;
+  body->block.heads = count;
+  RowwiseEmitter e(k, body->block, first, segment.end, firstHead);
+  e.setSegment(segment);
+  body->load(e, first, segment.end);
+  body->emit(e);
+  return e.tileOf(body->results.front());
+}
+
+/// Takes in a tile of earlier keys, of which those below `end` count.
+StepAttention::Values StepAttention::attendTile(Value n, Value end,
+                                                ValueRange carried, Value keys,
+                                                Value values) {
+  int64_t column[] = {s.keyTile, 1};
+  KeyTile tile = keyTileAt(k, range, n, s.keyTile);
+  Value limit = tile.limit ? k.min(tile.limit, end) : end;
+  Value key = k.add(k.splat(k.toI32(tile.first), column), k.iota(0, column));
+  Value visible =
+      isVisible(k, sees, key, k.splat(k.toI32(query), column), limit);
+  Values next;
+  for (int64_t h = 0; h < heads; ++h)
+    llvm::append_range(
+        next, SlotSoftmax::from(carried.slice(3 * h, 3))
+                  .update(k, keys, queries[h], s.scale, visible, values)
+                  .carried());
+  return next;
+}
+
+/// The new rows go into the cache once: by the first row's point, of heads that
+/// share a key head the first one's.
+void StepAttention::appendNew(Value keys, Value values, Value stop) {
+  Value isMine = k.eq(k.id(2), k.idx(0));
+  if (heads < s.group())
+    isMine = k.both(isMine, k.eq(k.rem(head, k.idx(s.group())), k.idx(0)));
+  k.when(isMine, [&] {
+    storeInCache(k, s, keys, k.view(kCache), segment.slot, kvHead,
+                 segment.first, stop);
+    storeInCache(k, s, values, k.view(vCache), segment.slot, kvHead,
+                 segment.first, stop);
+  });
+}
+
+/// Max, sum and accumulator of each head over the new keys.
+StepAttention::Values StepAttention::attendNew() {
+  const int64_t rows = step.newRows;
+  Value keys = k.reshape(make(keyBody, newK, segment.begin, rows, kvHead, 1),
+                         {rows, s.dim});
+  Value values = k.load(k.view(newV), {segment.begin, kvHead, k.idx(0)}, {0, 2},
+                        {rows, s.valueDim}, {segment.end});
+  Value stop = k.add(segment.first, k.sub(segment.end, segment.begin));
+  appendNew(keys, values, stop);
+  int64_t column[] = {rows, 1};
+  Value key = k.add(k.splat(k.toI32(segment.first), column), k.iota(0, column));
+  Value visible =
+      isVisible(k, sees, key, k.splat(k.toI32(query), column), stop);
+  Values results;
+  for (int64_t h = 0; h < heads; ++h)
+    llvm::append_range(
+        results, SlotSoftmax::start(k, rows, s.valueDim)
+                     .update(k, keys, queries[h], s.scale, visible, values)
+                     .joined(k)
+                     .carried());
+  return results;
+}
+
+void StepAttention::store(const OnlineSoftmax &result, int64_t h) {
+  Value at = k.add(head, k.idx(h)), zero = k.idx(0);
+  Value output = result.output(k, "output_" + std::to_string(h));
+  if (!isSplit())
+    return k.store(output, k.view(o), {row, at, zero}, {0, 2}, {segment.end});
+  k.store(output, k.view(o), {row, at, k.id(3), zero}, {0, 3}, {segment.end});
+  k.store(result.logSumExp(k), k.view(o + 1), {row, at, k.id(3)}, {0, 2},
+          {segment.end});
+}
+
+ProgramOp StepAttention::emit() {
+  segment = k.segment(k.view(table), k.id(0));
+  head = heads == 1 ? k.id(1) : k.mul(k.id(1), k.idx(heads));
+  kvHead = heads == s.group() ? k.id(1) : k.div(head, k.idx(s.group()));
+  row = k.add(segment.begin, k.id(2));
+  query = k.add(segment.first, k.id(2));
+  findKeys();
+
+  // The first tile before the queries are there.
+  KeyTile tile = keyTileAt(k, range, lower, s.keyTile);
+  Value end = k.select(k.lt(lower, upper), cached, k.idx(0));
+  Value keys = k.named("first_k", loadCache(kCache, tile, end, s.dim));
+  Value values = k.named("first_v", loadCache(vCache, tile, end, s.valueDim));
+
+  // A row that is not there is made of another one.
+  Value last = k.max(k.idx(0), k.sub(segment.end, k.idx(1)));
+  Value made = k.reshape(make(queryBody, q, k.min(row, last), 1, head, heads),
+                         {heads, s.dim});
+  Values slots, fresh;
+  for (int64_t h = 0; h < heads; ++h) {
+    queries.push_back(k.slice(made, 0, h, 1));
+    llvm::append_range(slots,
+                       SlotSoftmax::start(k, s.keyTile, s.valueDim).carried());
+    llvm::append_range(fresh, OnlineSoftmax::start(k, 1, s.valueDim).carried());
+  }
+  if (isSplit())
+    fresh = k.choose(
+        k.eq(k.id(3), k.idx(s.splits - 1)), [&] { return attendNew(); },
+        [&] { return fresh; });
+  else
+    fresh = attendNew();
+
+  slots = attendTile(lower, end, slots, keys, values);
+  slots = k.loop(k.add(lower, k.idx(1)), upper, 1, slots,
+                 [&](Value n, ValueRange carried) {
+                   KeyTile at = keyTileAt(k, range, n, s.keyTile);
+                   Value keyTile = loadCache(kCache, at, cached, s.dim);
+                   Value valueTile = loadCache(vCache, at, cached, s.valueDim);
+                   return attendTile(n, cached, carried, keyTile, valueTile);
+                 });
+  for (int64_t h = 0; h < heads; ++h) {
+    OnlineSoftmax earlier =
+        SlotSoftmax::from(ValueRange(slots).slice(3 * h, 3)).joined(k);
+    store(
+        earlier.with(k, OnlineSoftmax::from(ValueRange(fresh).slice(3 * h, 3))),
+        h);
+  }
+  return k.finish();
+}
+
+ProgramOp hybrid::tile::buildSoftmaxStep(OpBuilder &builder, Location loc,
+                                         const SoftmaxStep &step) {
+  std::optional<RowwiseBody> query, key;
+  if (step.query)
+    query.emplace(step.query);
+  if (step.key)
+    key.emplace(step.key);
+  return StepAttention(builder, loc, step, query ? &*query : nullptr,
+                       key ? &*key : nullptr)
+      .emit();
+}
+
+bool hybrid::tile::canMakeHeads(Operation *op) {
+  RowwiseBody body(op);
+  return body.results.size() == 1 && body.keepsHeads();
+}
