@@ -109,15 +109,14 @@ AttentionStep::Parts AttentionStep::launch(OpBuilder &builder, bool isJoined) {
   step.newRows = scheduler.target.readingRows;
   step.query = query;
   step.key = key;
-  scheduler.chose(op, "HYB-S106",
-                  "up to " + Twine(step.newRows) +
-                      " rows in one launch with " +
-                      (query || key ? "what makes them and the append"
-                                    : "the append") +
-                      ", keys in " + Twine(step.shape.splits) + " ranges of " +
-                      Twine(step.shape.keyTile) + " at a time" +
-                      (isJoined ? ", joined by the product behind" : ""),
-                  "a launch takes longer to begin than these to work");
+  scheduler.chose(
+      op, "HYB-S106",
+      "up to " + Twine(step.newRows) + " rows in one launch with " +
+          (query || key ? "what makes them and the append" : "the append") +
+          ", keys in " + Twine(step.shape.splits) + " ranges of " +
+          Twine(step.shape.keyTile) + " at a time" +
+          (isJoined ? ", joined by the product behind" : ""),
+      "a launch takes longer to begin than these to work");
   auto module = op->getParentOfType<ModuleOp>();
   OpBuilder programs = OpBuilder::atBlockEnd(module.getBody());
   tile::ProgramOp made = tile::buildSoftmaxStep(programs, op.getLoc(), step);
@@ -133,7 +132,7 @@ AttentionStep::Parts AttentionStep::launch(OpBuilder &builder, bool isJoined) {
           [](Value operand) { return !isa<SegmentsType>(operand.getType()); });
   }
   llvm::append_values(inputs, op.getV(), op.getKCache(), op.getVCache(),
-                      op.getSegments());
+                      op.getKCache(), op.getVCache(), op.getSegments());
   const int64_t keys = inputs.size() - 3, values = keys + 1;
   SmallVector<Type> types{op.getKCache().getType(), op.getVCache().getType()};
   const tile::SoftmaxShape &shape = step.shape;

@@ -44,7 +44,9 @@ LayoutPlan::LayoutPlan(tile::ProgramOp program) {
 /// Eight warps where a tile is too large for the registers of four, in which
 /// there is room for three of 64 elements per thread, or where there are many
 /// products, as in an adjoint. A softmax has less to keep and wants rows of one
-/// warp each; without products a region may keep many operands.
+/// warp each; without products a region may keep many operands. Sixteen where a
+/// loop without products carries a tile of 64 x 128: it has a processor for
+/// itself, and what reads memory there is the number of warps.
 void LayoutPlan::chooseWarps(tile::ProgramOp program) {
   // A triangular inverse of 64 rows is two joins of two products.
   constexpr int64_t kManyProducts = 10, kInInverse = 4;
@@ -64,6 +66,15 @@ void LayoutPlan::chooseWarps(tile::ProgramOp program) {
                                      : 128 * 128;
   if (largest >= many || (wholeRows.empty() && products >= kManyProducts))
     warps = 8;
+  if (products > 0)
+    return;
+  program.walk([&](scf::ForOp loop) {
+    for (Value carried : loop.getRegionIterArgs())
+      if (isTile(carried) &&
+          cast<RankedTensorType>(carried.getType()).getNumElements() >=
+              64 * 128)
+        warps = 16;
+  });
 }
 
 /// Follows a product through elementwise ops and loops to a reduction of its

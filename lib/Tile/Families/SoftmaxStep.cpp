@@ -8,7 +8,8 @@
 // Two kinds of keys: those of earlier calls lie in the cache and are the same
 // all through the call, so that they may be read before the launch in front has
 // ended; the new ones come from where they were made and are put into the cache
-// by one point, which no other point reads there.
+// by one point, which no other point reads there. Each kind has views of its
+// own, so that a target sees that what it reads is constant.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,8 @@ private:
   RowwiseBody *queryBody, *keyBody;
   int64_t heads; // query heads per point
   /// Views: q and k are the first of what makes them.
-  unsigned q = 0, newK = 0, newV = 0, kCache = 0, vCache = 0, table = 0, o = 0;
+  unsigned q = 0, newK = 0, newV = 0, kCache = 0, vCache = 0, kUpdated = 0,
+           vUpdated = 0, table = 0, o = 0;
   KernelBuilder k;
   Segment segment;
   Value row, head, kvHead, query; // query: position of the row
@@ -71,9 +73,11 @@ StepAttention::StepAttention(OpBuilder &builder, Location loc,
       heads(s.headsPerPoint()), k(makeBuilder(builder, loc)) {
   o = k.numViews() - (isSplit() ? 2 : 1);
   table = o - 2;
-  vCache = table - 1;
-  kCache = table - 2;
-  newV = table - 3;
+  vUpdated = table - 1;
+  kUpdated = table - 2;
+  vCache = table - 3;
+  kCache = table - 4;
+  newV = table - 5;
   SmallVector<Type> before;
   if (query)
     query->appendOperandViews(before, /*withSegments=*/false);
@@ -95,6 +99,7 @@ SmallVector<Type> StepAttention::viewTypes(MLIRContext *c) const {
   add(keyBody, s.kvHeads);
   types.push_back(
       KernelBuilder::viewType(c, {t, s.kvHeads, s.valueDim}, s.element));
+  llvm::append_range(types, cacheTypes(c, s));
   llvm::append_range(types, cacheTypes(c, s));
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
   if (!isSplit()) {
@@ -182,9 +187,9 @@ void StepAttention::appendNew(Value keys, Value values, Value stop) {
   if (heads < s.group())
     isMine = k.both(isMine, k.eq(k.rem(head, k.idx(s.group())), k.idx(0)));
   k.when(isMine, [&] {
-    storeInCache(k, s, keys, k.view(kCache), segment.slot, kvHead,
+    storeInCache(k, s, keys, k.view(kUpdated), segment.slot, kvHead,
                  segment.first, stop);
-    storeInCache(k, s, values, k.view(vCache), segment.slot, kvHead,
+    storeInCache(k, s, values, k.view(vUpdated), segment.slot, kvHead,
                  segment.first, stop);
   });
 }

@@ -13,15 +13,15 @@
 
 // CHECK-DAG: #[[STEP:.*]] = affine_set<()[s0, s1, s2, s3, s4, s5] : (-s0 + 4 >= 0)>
 // CHECK-LABEL: func.func @extend(
-// CHECK: hybrid.alternatives [#[[STEP]]] -> tensor<?x2x?x16xf32, #hybrid.slots
+// CHECK: hybrid.alternatives [#[[STEP]]] -> tensor<?x32xf32>, tensor<?x2x?x16xf32, #hybrid.slots
 // CHECK-NEXT: %[[A:.*]]:4 = hybrid.dispatch @[[ATTEND:softmax_step_[0-9a-f]+]]({{.*}}) ties = [0, {{[0-9]+}}, 1, {{[0-9]+}}]
 // CHECK-NEXT: %[[O:.*]] = hybrid.dispatch @row_products_{{[0-9a-f]+}}(%[[A]]#2, %[[A]]#3,
-// CHECK-NEXT: hybrid.yield %[[A]]#0, %[[A]]#1, %[[O]]
+// CHECK-NEXT: hybrid.yield %[[O]], %[[A]]#0, %[[A]]#1
 // CHECK: }, {
 // CHECK: hybrid.dispatch @rowwise
 // CHECK: hybrid.dispatch @softmax_append
 // What is in the caches is read before the launch in front has ended.
-// CHECK-DAG: tile.program @[[ATTEND]]({{.*}}tile.overlap = array<i64: 1, 3, 5, 6, 7, 8>
+// CHECK-DAG: tile.program @[[ATTEND]]({{.*}}tile.overlap = array<i64: 1, 3, 5, 6, 7, 8, 9, 10>
 hybrid.model @steps vocab(8) width(32) layers(3) trained(16) {
   hybrid.layers ["normed", "ring", "stretched"] {
     hybrid.named "normed" {

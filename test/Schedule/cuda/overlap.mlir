@@ -7,7 +7,7 @@
 //
 // CPU-NOT: tile.overlap
 // CHECK-DAG: tile.program @row_products{{.*}}tile.overlap = array<i64: 1>
-// CHECK-DAG: tile.program @softmax_step{{.*}}tile.overlap = array<i64: 3, 4, 5, 6>
+// CHECK-DAG: tile.program @softmax_step{{.*}}tile.overlap = array<i64: 3, 4, 5, 6, 7, 8>
 // CHECK-DAG: tile.program @softmax_combine{{.*}}tile.overlap = array<i64>
 // CHECK-DAG: tile.program @softmax_append_{{[0-9a-f]+}}({{.*}}) grid {{.*}} order [parallel, parallel, parallel] {
 // CHECK-DAG: tile.program @product_{{[0-9a-f]+}}({{.*}}) grid {{.*}} order [parallel, parallel] {

@@ -137,8 +137,11 @@ void SoftmaxKernelTest::steps(const SoftmaxShape &s) {
   HostBuffer vCache = random({3, s.kvHeads, rows, s.valueDim});
   HostBuffer part({t, s.heads, s.splits, s.valueDim}, kNaN),
       lse({t, s.heads, s.splits}, kNaN), o({t, s.heads, s.valueDim}, kNaN);
+  // The same memory in a model; of rows that the program reads nothing changes.
+  HostBuffer kUpdated = kCache, vUpdated = vCache;
   SmallVector<HostBuffer *> buffers = {
-      &q, &k, &v, &kCache, &vCache, &segs.table, &segs.tokenSegment};
+      &q,        &k,        &v,          &kCache,           &vCache,
+      &kUpdated, &vUpdated, &segs.table, &segs.tokenSegment};
   if (s.splits == 1)
     buffers.push_back(&o);
   else

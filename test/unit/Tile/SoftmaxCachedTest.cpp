@@ -50,8 +50,8 @@ protected:
       OpBuilder b = builder();
       SoftmaxStep step{s};
       if (launches == Step && segs.longest <= step.newRows) {
-        runStep(step, {&qNew, &kNew, &vNew, &kCache, &vCache}, segs, o,
-                symbols);
+        runStep(step, {&qNew, &kNew, &vNew, &kCache, &vCache, &kCache, &vCache},
+                segs, o, symbols);
       } else {
         run(buildSoftmaxAppend(b, b.getUnknownLoc(), s),
             {&kNew, &vNew, &kCache, &vCache, &segs.table, &segs.tokenSegment},

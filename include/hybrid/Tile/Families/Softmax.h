@@ -101,10 +101,11 @@ struct SoftmaxStep {
 bool canMakeHeads(mlir::Operation *op);
 
 /// Views: q [t, H, D] or the operands of what makes it without segments, k
-/// [t, Hk, D] likewise, v [t, Hk, Dv], k cache, v cache (both updated), segment
-/// table, token segments, then o [t, H, Dv], or of more than one range the
-/// partial outputs and log-sum-exp of buildSoftmaxSplit. Every point reads a
-/// range of the keys of earlier calls from the cache; the last range has the
+/// [t, Hk, D] likewise, v [t, Hk, Dv], k cache and v cache as they are before
+/// the call, the same as they are after it (both updated, the same memory),
+/// segment table, token segments, then o [t, H, Dv], or of more than one range
+/// the partial outputs and log-sum-exp of buildSoftmaxSplit. Every point reads
+/// a range of the keys of earlier calls from the cache; the last range has the
 /// new keys too, from where they are made, and puts them into the cache.
 ProgramOp buildSoftmaxStep(mlir::OpBuilder &builder, mlir::Location loc,
                            const SoftmaxStep &step);
