@@ -213,8 +213,10 @@ bool KernelLowering::readsPredecessor(Operation *op) {
 /// is outside of branches and loops, and all threads pass it.
 LogicalResult KernelLowering::lowerBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
-    if (mustWait && readsPredecessor(&op))
+    if (mustWait && readsPredecessor(&op)) {
+      beginStreams(&op);
       waitForPredecessor();
+    }
     if (failed(lower(&op)))
       return failure();
   }
@@ -369,7 +371,9 @@ void KernelLowering::bindCarried(ValueRange targets, ValueRange flat) {
 }
 
 LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
-  Pipeline pipeline = planPipeline(loop);
+  auto stream = begun.find(loop);
+  bool hasBegun = stream != begun.end();
+  Pipeline pipeline = hasBegun ? stream->second : planPipeline(loop);
   stageInvariants(loop);
   Values inits;
   appendCarried(loop.getInitArgs(), loop.getRegionIterArgs(), inits);
@@ -378,12 +382,12 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
   bool ahead = pipeline.stages > 1;
   if (ahead) {
     // The first iterations' copies, then the number of the stage in turn.
-    Value index = lower;
-    for (int64_t stage = 0; stage + 1 < pipeline.stages; ++stage) {
-      issueCopies(pipeline, loop, index, upper, b.i32(stage));
-      index = b.createOrFold<arith::AddIOp>(index, step);
+    if (hasBegun) {
+      shared.flush();
+    } else {
+      issueFirstCopies(pipeline, loop);
+      shared.joinCopies();
     }
-    shared.joinCopies();
     inits.push_back(b.i32(0));
   } else {
     shared.flush();

@@ -177,8 +177,13 @@ private:
     llvm::SmallVector<SharedTile> buffers;
     llvm::SmallVector<int64_t> bytes;
     int64_t stages = 1;
+    /// Of tiles that nothing writes: it may begin before the kernel waits.
+    bool isStream = false;
   };
+  bool isStreamed(tile::LoadOp load);
   Pipeline planPipeline(mlir::scf::ForOp loop);
+  void issueFirstCopies(Pipeline &pipeline, mlir::scf::ForOp loop);
+  void beginStreams(mlir::Operation *op);
   void issueCopies(Pipeline &pipeline, mlir::scf::ForOp loop, mlir::Value index,
                    mlir::Value upper, mlir::Value slot);
   void stageInvariants(mlir::scf::ForOp loop);
@@ -255,6 +260,8 @@ private:
   llvm::SmallVector<std::pair<mlir::Value, bool>> log;
   std::vector<std::pair<Layout, Values>> bases;
   llvm::DenseMap<mlir::Operation *, SharedTile> copiedAhead;
+  /// Loops whose first copies have begun.
+  llvm::DenseMap<mlir::Operation *, Pipeline> begun;
   llvm::DenseMap<mlir::Operation *, mlir::Value> tables;
   unsigned numTables = 0;
 };

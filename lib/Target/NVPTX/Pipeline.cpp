@@ -10,6 +10,10 @@
 // read; the barrier says that it has. So there is one barrier per iteration,
 // and S - 1 iterations to hide the latency of a copy.
 //
+// A kernel that begins early streams what its loops read and nothing writes, be
+// it an operand of a product or not, and the first copies begin before it waits
+// for the kernel in front.
+//
 //===----------------------------------------------------------------------===//
 
 #include "KernelLowering.h"
@@ -52,27 +56,44 @@ static Value move(OpBuilder &b, Value value, scf::ForOp loop,
   return scalars.lookup(value);
 }
 
+/// Whether a load is worth a copy ahead although no product reads it: a large
+/// tile of what nothing writes, in a kernel that begins early.
+bool KernelLowering::isStreamed(tile::LoadOp load) {
+  constexpr int64_t kLarge = 4096;
+  auto tile = cast<RankedTensorType>(load.getTile().getType());
+  return isOverlapping && views[load.getView()].isConstant &&
+         tile.getNumElements() >= kLarge;
+}
+
 KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
   Pipeline pipeline;
   if (budget.stages < 2)
     return pipeline;
-  int64_t total = 0;
+  int64_t total = 0, numStreamed = 0;
   for (auto load : loop.getBody()->getOps<tile::LoadOp>()) {
     Value tile = load.getTile();
     int64_t bytes =
         storedBytes(cast<RankedTensorType>(tile.getType()).getElementType());
     auto movable = [&](Value value) { return isMovable(value, loop); };
-    if (!plan.isOperand(tile) || views[load.getView()].isWritten || bytes > 4 ||
+    bool isWanted = plan.isOperand(tile) || isStreamed(load);
+    if (!isWanted || views[load.getView()].isWritten || bytes > 4 ||
         !llvm::all_of(load.getIndices(), movable) ||
         !llvm::all_of(load.getLimits(), movable))
       continue;
     pipeline.loads.push_back(load);
+    numStreamed += isStreamed(load);
     auto [rows, stride] = operandExtents(tile, shapeOf(tile));
     total += rows * stride * bytes;
   }
   // More stages only while two blocks still share a multiprocessor: they hide
   // each other's waits as well.
-  if (budget.stages >= 3 && 3 * total <= budget.sharedBytes * 3 / 8)
+  pipeline.isStream =
+      !pipeline.loads.empty() && numStreamed == int64_t(pipeline.loads.size());
+  if (pipeline.isStream)
+    // It is the memory's rate that counts: as much as leaves room beside.
+    pipeline.stages = std::clamp<int64_t>(budget.sharedBytes * 5 / 8 / total, 1,
+                                          budget.stages + 1);
+  else if (budget.stages >= 3 && 3 * total <= budget.sharedBytes * 3 / 8)
     pipeline.stages = 3;
   else if (2 * total <= budget.sharedBytes / 2)
     pipeline.stages = 2;
@@ -116,6 +137,65 @@ void KernelLowering::issueCopies(Pipeline &pipeline, scf::ForOp loop,
     }
   }
   b.commitCopies();
+}
+
+void KernelLowering::issueFirstCopies(Pipeline &pipeline, scf::ForOp loop) {
+  Value index = scalar(loop.getLowerBound()),
+        upper = scalar(loop.getUpperBound()), step = scalar(loop.getStep());
+  for (int64_t stage = 0; stage + 1 < pipeline.stages; ++stage) {
+    issueCopies(pipeline, loop, index, upper, b.i32(stage));
+    index = b.createOrFold<arith::AddIOp>(index, step);
+  }
+}
+
+/// What `value` is made of by arithmetic behind `op`, operands first; false
+/// where there is more to it.
+static bool gatherBehind(Value value, Operation *op,
+                         SmallVectorImpl<Operation *> &made) {
+  Operation *def = value.getDefiningOp();
+  if (!def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op) ||
+      llvm::is_contained(made, def))
+    return true;
+  if (!isa<arith::ArithDialect>(def->getDialect()) || isTile(value))
+    return false;
+  for (Value operand : def->getOperands())
+    if (!gatherBehind(operand, op, made))
+      return false;
+  made.push_back(def);
+  return true;
+}
+
+/// Streams in loops behind `op` begin in front of it, where all that they need
+/// is known.
+void KernelLowering::beginStreams(Operation *op) {
+  for (Operation *at = op; at; at = at->getNextNode()) {
+    auto loop = dyn_cast<scf::ForOp>(at);
+    if (!loop || llvm::none_of(loop.getBody()->getOps<tile::LoadOp>(),
+                               [&](auto load) { return isStreamed(load); }))
+      continue;
+    SmallVector<Operation *> made;
+    bool isKnown = llvm::all_of(
+        ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
+        [&](Value value) { return gatherBehind(value, op, made); });
+    loop.getBody()->walk([&](Operation *inner) {
+      if (isa<arith::ArithDialect>(inner->getDialect()) ||
+          isa<tile::LoadOp>(inner))
+        for (Value operand : inner->getOperands())
+          if (!isTile(operand) &&
+              !loop.getRegion().isAncestor(operand.getParentRegion()))
+            isKnown &= gatherBehind(operand, op, made);
+    });
+    if (!isKnown)
+      continue;
+    Pipeline pipeline = planPipeline(loop);
+    if (!pipeline.isStream || pipeline.stages < 2)
+      continue;
+    for (Operation *scalarOp : made)
+      if (failed(lower(scalarOp)))
+        return;
+    issueFirstCopies(pipeline, loop);
+    begun.try_emplace(loop, pipeline);
+  }
 }
 
 /// Operands of products in the loop that are made before it are brought to

@@ -38,11 +38,11 @@ private:
   bool isSplit() const { return s.splits > 1; }
 
   void findKeys();
-  Value loadCache(unsigned view, const KeyTile &keys, Value end, int64_t width);
+  Value loadCache(unsigned view, const KeyTile &keys, int64_t width);
   /// Of rows [row, row + rows) of q or k, this point's heads: [rows, heads, D].
   Value make(RowwiseBody *body, unsigned view, Value row, int64_t rows,
              Value firstHead, int64_t count);
-  Values attendTile(Value n, Value end, ValueRange carried, Value keys,
+  Values attendTile(const KeyTile &tile, ValueRange carried, Value keys,
                     Value values);
   Values attendNew();
   void appendNew(Value keys, Value values, Value stop);
@@ -141,9 +141,9 @@ void StepAttention::findKeys() {
   }
 }
 
-Value StepAttention::loadCache(unsigned view, const KeyTile &keys, Value end,
+Value StepAttention::loadCache(unsigned view, const KeyTile &keys,
                                int64_t width) {
-  return loadFromCache(k, s, k.view(view), segment.slot, kvHead, keys, end,
+  return loadFromCache(k, s, k.view(view), segment.slot, kvHead, keys, cached,
                        width);
 }
 
@@ -161,13 +161,12 @@ Value StepAttention::make(RowwiseBody *body, unsigned view, Value first,
   return e.tileOf(body->results.front());
 }
 
-/// Takes in a tile of earlier keys, of which those below `end` count.
-StepAttention::Values StepAttention::attendTile(Value n, Value end,
+/// Takes in a tile of earlier keys.
+StepAttention::Values StepAttention::attendTile(const KeyTile &tile,
                                                 ValueRange carried, Value keys,
                                                 Value values) {
   int64_t column[] = {s.keyTile, 1};
-  KeyTile tile = keyTileAt(k, range, n, s.keyTile);
-  Value limit = tile.limit ? k.min(tile.limit, end) : end;
+  Value limit = tile.limit ? k.min(tile.limit, cached) : cached;
   Value key = k.add(k.splat(k.toI32(tile.first), column), k.iota(0, column));
   Value visible =
       isVisible(k, sees, key, k.splat(k.toI32(query), column), limit);
@@ -235,12 +234,6 @@ ProgramOp StepAttention::emit() {
   query = k.add(segment.first, k.id(2));
   findKeys();
 
-  // The first tile before the queries are there.
-  KeyTile tile = keyTileAt(k, range, lower, s.keyTile);
-  Value end = k.select(k.lt(lower, upper), cached, k.idx(0));
-  Value keys = k.named("first_k", loadCache(kCache, tile, end, s.dim));
-  Value values = k.named("first_v", loadCache(vCache, tile, end, s.valueDim));
-
   // A row that is not there is made of another one.
   Value last = k.max(k.idx(0), k.sub(segment.end, k.idx(1)));
   Value made = k.reshape(make(queryBody, q, k.min(row, last), 1, head, heads),
@@ -259,14 +252,13 @@ ProgramOp StepAttention::emit() {
   else
     fresh = attendNew();
 
-  slots = attendTile(lower, end, slots, keys, values);
-  slots = k.loop(k.add(lower, k.idx(1)), upper, 1, slots,
-                 [&](Value n, ValueRange carried) {
-                   KeyTile at = keyTileAt(k, range, n, s.keyTile);
-                   Value keyTile = loadCache(kCache, at, cached, s.dim);
-                   Value valueTile = loadCache(vCache, at, cached, s.valueDim);
-                   return attendTile(n, cached, carried, keyTile, valueTile);
-                 });
+  slots = k.loop(lower, upper, 1, slots, [&](Value n, ValueRange carried) {
+    KeyTile tile = keyTileAt(k, range, n, s.keyTile);
+    // Both first: they are what takes time.
+    Value keys = k.named("load_k", loadCache(kCache, tile, s.dim));
+    Value values = k.named("load_v", loadCache(vCache, tile, s.valueDim));
+    return attendTile(tile, carried, keys, values);
+  });
   for (int64_t h = 0; h < heads; ++h) {
     OnlineSoftmax earlier =
         SlotSoftmax::from(ValueRange(slots).slice(3 * h, 3)).joined(k);
