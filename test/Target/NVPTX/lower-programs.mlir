@@ -135,3 +135,35 @@ tile.program @state(%s: !state)
   tile.store %sum, %s[%c0, %c0] dims [0, 1] : tensor<4x64xf32>, !state
   tile.return
 }
+
+// -----
+
+// What a loop reads and nothing writes is copied ahead, and the first copies
+// begin before the kernel waits, though what the loop starts with does not.
+// CHECK-LABEL: func.func @stream
+// CHECK-COUNT-3: cp.async.commit.group
+// CHECK: griddepcontrol.wait
+// CHECK: llvm.load {{.*}}!llvm.ptr<1>
+// CHECK: scf.for
+// CHECK: cp.async.wait.group
+// CHECK: cp.async.commit.group
+// CHECK: return
+!keys = !tile.view<?x64xf32>
+tile.program @stream(%keys: !keys, %x: !tile.view<64x64xf32>, %y: !tile.view<64x64xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel]
+    attributes {tile.overlap = array<i64: 0>} {
+  %c0 = arith.constant 0 : index
+  %rows = tile.dim %keys, 0 : !keys
+  %start = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<64x64xf32> -> tensor<64x64xf32>
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %tiles = arith.divui %rows, %c64 : index
+  %sum = scf.for %n = %c0 to %tiles step %c1 iter_args(%sum = %start) -> tensor<64x64xf32> {
+    %row = arith.muli %n, %c64 : index
+    %tile = tile.load %keys[%row, %c0] dims [0, 1] limit(%rows) : !keys -> tensor<64x64xf32>
+    %next = arith.addf %sum, %tile : tensor<64x64xf32>
+    scf.yield %next : tensor<64x64xf32>
+  }
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !tile.view<64x64xf32>
+  tile.return
+}
