@@ -38,12 +38,16 @@ private:
   bool isSplit() const { return s.splits > 1; }
 
   void findKeys();
-  Value loadCache(unsigned view, const KeyTile &keys, int64_t width);
+  /// A tile of earlier keys, those below `end`, and its values.
+  struct Tile {
+    KeyTile at;
+    Value end, keys, values;
+  };
+  Tile loadTile(Value n, Value end);
   /// Of rows [row, row + rows) of q or k, this point's heads: [rows, heads, D].
   Value make(RowwiseBody *body, unsigned view, Value row, int64_t rows,
              Value firstHead, int64_t count);
-  Values attendTile(const KeyTile &tile, ValueRange carried, Value keys,
-                    Value values);
+  Values attendTile(const Tile &tile, ValueRange carried);
   Values attendNew();
   void appendNew(Value keys, Value values, Value stop);
   void store(const OnlineSoftmax &result, int64_t h);
@@ -141,10 +145,14 @@ void StepAttention::findKeys() {
   }
 }
 
-Value StepAttention::loadCache(unsigned view, const KeyTile &keys,
-                               int64_t width) {
-  return loadFromCache(k, s, k.view(view), segment.slot, kvHead, keys, cached,
-                       width);
+StepAttention::Tile StepAttention::loadTile(Value n, Value end) {
+  KeyTile at = keyTileAt(k, range, n, s.keyTile);
+  auto load = [&](unsigned view, int64_t width) {
+    return loadFromCache(k, s, k.view(view), segment.slot, kvHead, at, end,
+                         width);
+  };
+  Value keys = load(kCache, s.dim);
+  return {at, end, keys, load(vCache, s.valueDim)};
 }
 
 Value StepAttention::make(RowwiseBody *body, unsigned view, Value first,
@@ -162,20 +170,19 @@ Value StepAttention::make(RowwiseBody *body, unsigned view, Value first,
 }
 
 /// Takes in a tile of earlier keys.
-StepAttention::Values StepAttention::attendTile(const KeyTile &tile,
-                                                ValueRange carried, Value keys,
-                                                Value values) {
+StepAttention::Values StepAttention::attendTile(const Tile &tile,
+                                                ValueRange carried) {
   int64_t column[] = {s.keyTile, 1};
-  Value limit = tile.limit ? k.min(tile.limit, cached) : cached;
-  Value key = k.add(k.splat(k.toI32(tile.first), column), k.iota(0, column));
+  Value limit = tile.at.limit ? k.min(tile.at.limit, tile.end) : tile.end;
+  Value key = k.add(k.splat(k.toI32(tile.at.first), column), k.iota(0, column));
   Value visible =
       isVisible(k, sees, key, k.splat(k.toI32(query), column), limit);
   Values next;
   for (int64_t h = 0; h < heads; ++h)
-    llvm::append_range(
-        next, SlotSoftmax::from(carried.slice(3 * h, 3))
-                  .update(k, keys, queries[h], s.scale, visible, values)
-                  .carried());
+    llvm::append_range(next, SlotSoftmax::from(carried.slice(3 * h, 3))
+                                 .update(k, tile.keys, queries[h], s.scale,
+                                         visible, tile.values)
+                                 .carried());
   return next;
 }
 
@@ -234,6 +241,12 @@ ProgramOp StepAttention::emit() {
   query = k.add(segment.first, k.id(2));
   findKeys();
 
+  // A tile of a ring is not streamed: the first one is asked for before the
+  // query is there.
+  std::optional<Tile> first;
+  if (s.anyWindow())
+    first = loadTile(lower, k.select(k.lt(lower, upper), cached, k.idx(0)));
+
   // A row that is not there is made of another one.
   Value last = k.max(k.idx(0), k.sub(segment.end, k.idx(1)));
   Value made = k.reshape(make(queryBody, q, k.min(row, last), 1, head, heads),
@@ -252,13 +265,12 @@ ProgramOp StepAttention::emit() {
   else
     fresh = attendNew();
 
-  slots = k.loop(lower, upper, 1, slots, [&](Value n, ValueRange carried) {
-    KeyTile tile = keyTileAt(k, range, n, s.keyTile);
-    // Both first: they are what takes time.
-    Value keys = k.named("load_k", loadCache(kCache, tile, s.dim));
-    Value values = k.named("load_v", loadCache(vCache, tile, s.valueDim));
-    return attendTile(tile, carried, keys, values);
-  });
+  if (first)
+    slots = attendTile(*first, slots);
+  slots = k.loop(first ? k.add(lower, k.idx(1)) : lower, upper, 1, slots,
+                 [&](Value n, ValueRange carried) {
+                   return attendTile(loadTile(n, cached), carried);
+                 });
   for (int64_t h = 0; h < heads; ++h) {
     OnlineSoftmax earlier =
         SlotSoftmax::from(ValueRange(slots).slice(3 * h, 3)).joined(k);
