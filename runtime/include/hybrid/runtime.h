@@ -325,9 +325,10 @@ typedef struct hyb_launch {
   int64_t index;      /* in the entry's list of launches */
   int64_t layer;      /* -1 outside layers */
   const char *op;     /* "mixer.q_proj" */
-  const char *kernel; /* its name in the plan */
+  const char *kernel; /* its name in the plan, or what a library computed */
   /* What the kernel was given: inputs, then outputs. An input that is written
-   * in place is there once. */
+   * in place is there once. Of a library's product the factors, then the
+   * result. */
   const hyb_launch_view *views;
   int64_t view_count;
 } hyb_launch;

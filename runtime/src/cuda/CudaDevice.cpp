@@ -77,8 +77,11 @@ Status CudaDevice::giveProducts(Program &program, const Plan &plan) {
       return failure(HYB_UNSUPPORTED,
                      "products=cublaslt, but the plan marks no product; "
                      "compile the spec again, or use products=compiled");
-    program.setProducts(nullptr, "products: compiled, whose kernels are made "
-                                 "for this GPU");
+    program.setProducts(nullptr,
+                        hasProducts(plan, ProductChoice::Library)
+                            ? "products: compiled, the kernels are made for "
+                              "this GPU"
+                            : "products: compiled, the plan marks none");
     return Status();
   }
   std::lock_guard<std::mutex> lock(libraryTurn);

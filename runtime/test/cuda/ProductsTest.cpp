@@ -316,7 +316,21 @@ TEST_F(Products, ArtefactsWithoutMarksAreRefused) {
   expectRefused(load("cublaslt", fixturePlan(/*gpu=*/true)), HYB_UNSUPPORTED,
                 "products=cublaslt, but the plan marks no product");
   EXPECT_TRUE(load("auto", fixturePlan(/*gpu=*/true)).ok());
-  EXPECT_NE(model->productNote().find("compiled"), std::string::npos);
+  EXPECT_EQ(model->productNote(), "products: compiled, the plan marks none");
+}
+
+// Kernels with tensor maps are made for exactly this GPU: automatically they
+// stay, and the library is not even opened.
+TEST_F(Products, OfKernelsForThisGpuStayCompiledAutomatically) {
+  std::string row = "\"symbol\": \"gather_rows\", ";
+  std::string maps =
+      R"("maps": [{"view": 0, "type": "bf16", "box": [8, 64]}], )";
+  std::string plan = replaced(productPlan(), row, row + maps);
+  ::setenv("HYBRID_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
+  EXPECT_TRUE(load("auto", plan).ok());
+  EXPECT_EQ(model->productNote(),
+            "products: compiled, the kernels are made for this GPU");
+  expectRefused(load("cublaslt", plan), HYB_UNSUPPORTED, "no cuBLASLt");
 }
 
 //===----------------------------------------------------------------------===//
