@@ -9,7 +9,7 @@
 // MISSING: error: {{.*}}no cuBLASLt: /nowhere/libcublasLt.so.13: cannot open shared object file{{.*}}; install cuBLAS 12 or 13
 
 // RUN: env HYBRID_CUDA_DRIVER=%fake_cuda HYBRID_CUBLASLT=%fake_cuda HYBRID_FAKE_CUDA=fail_product=5 not hybrid-run bench %t/gpu.hbx \
-// RUN:   --products=auto --prefill=16 --decode=0 2>&1 | FileCheck %s --check-prefix=FAILED
+// RUN:   --products=cublaslt --prefill=16 --decode=0 2>&1 | FileCheck %s --check-prefix=FAILED
 // FAILED: error: cuda:0: cuBLASLt 13.0.2 cannot run {{.*}} of {{.*}} (cuBLASLt 13.0.2 product of {{.*}} in f32): CUBLAS_STATUS_EXECUTION_FAILED (13); with products=compiled it is not used
 // RUN: env HYBRID_CUDA_DRIVER=%fake_cuda HYBRID_CUBLASLT=%fake_cuda HYBRID_FAKE_CUDA=fail_choice=1 not hybrid-run bench %t/gpu.hbx \
 // RUN:   --products=cublaslt --prefill=16 --decode=0 2>&1 | FileCheck %s --check-prefix=CHOICE

@@ -65,10 +65,11 @@ void SessionOptions::addTo(CLI::App &command, bool withWeights) {
       ->check(deviceName())
       ->group("Machine");
   command
-      .add_option("--products", products,
-                  "who computes matrix products on a GPU: compiled, cublaslt, "
-                  "or auto, cuBLASLt where it is there and the artefact has no "
-                  "kernels for exactly this chip")
+      .add_option(
+          "--products", products,
+          "who computes matrix products on a GPU: compiled, cublaslt, "
+          "or auto, cuBLASLt for 16-bit types where it is there and the "
+          "artefact has no kernels for exactly this chip")
       ->capture_default_str()
       ->check(productsName())
       ->group("Machine");

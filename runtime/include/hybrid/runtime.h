@@ -161,9 +161,9 @@ typedef struct hyb_runtime_options {
    * calls of more than a few rows: "compiled" (and NULL), the artefact's
    * kernels; "cublaslt", NVIDIA's library, which must be there (it is opened
    * by name, or by the environment variable HYBRID_CUBLASLT); "auto", the
-   * library where it is there and the artefact has no kernels for exactly this
-   * chip. The library is opened only when it is asked for. Results are then
-   * those of its version, too. */
+   * library for products in bf16 and f16 where it is there and the artefact has
+   * no kernels for exactly this chip. The library is opened only when it is
+   * asked for. Results are then those of its version, too. */
   const char *products;
 } hyb_runtime_options;
 

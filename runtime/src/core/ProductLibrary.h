@@ -31,8 +31,8 @@ enum class ProductChoice : uint8_t {
   Compiled,
   /// The library, which must be there.
   Library,
-  /// The library where it is there and the kernel is not one that was made for
-  /// exactly this chip.
+  /// The library where it is there and likely to be faster: in 16-bit types,
+  /// where the kernel is not one that was made for exactly this chip.
   Automatic
 };
 

@@ -218,17 +218,18 @@ int CublasLtProduct::run(const KernelView *views, void *workspace,
 // Choice
 //===----------------------------------------------------------------------===//
 
-bool CublasLtProducts::mayCompute(const PlanKernel &kernel,
+bool CublasLtProducts::mayCompute(const PlanKernel &kernel, ElementType type,
                                   ProductChoice wanted) {
   return wanted == ProductChoice::Library ||
-         (wanted == ProductChoice::Automatic && kernel.maps.empty());
+         (wanted == ProductChoice::Automatic && kernel.maps.empty() &&
+          type != ElementType::F32);
 }
 
 Result<std::shared_ptr<const LibraryProduct>>
 CublasLtProducts::choose(const PlanKernel &kernel, const ProductShape &shape) {
   // Without depth a product is zeros, which the library does not take.
-  if (!mayCompute(kernel, wanted) || shape.rows == 0 || shape.columns == 0 ||
-      shape.depth == 0)
+  if (!mayCompute(kernel, shape.type, wanted) || shape.rows == 0 ||
+      shape.columns == 0 || shape.depth == 0)
     return std::shared_ptr<const LibraryProduct>();
   std::lock_guard<std::mutex> lock(turn);
   auto it = known.find(shape);

@@ -84,9 +84,12 @@ public:
                    ProductChoice wanted)
       : library(std::move(library)), wanted(wanted) {}
 
-  /// Whether it is given products of a kernel. Automatically not those of
-  /// kernels with tensor maps, which are made for exactly one chip.
-  static bool mayCompute(const PlanKernel &kernel, ProductChoice wanted);
+  /// Whether it is given products of a kernel with factors of a type.
+  /// Automatically not those of kernels with tensor maps, which are made for
+  /// exactly one chip, nor those in f32, which it computes without tensor cores
+  /// and kernels with them.
+  static bool mayCompute(const PlanKernel &kernel, ElementType type,
+                         ProductChoice wanted);
 
   Result<std::shared_ptr<const LibraryProduct>>
   choose(const PlanKernel &kernel, const ProductShape &shape) override;

@@ -59,12 +59,19 @@ Result<std::unique_ptr<Program>> CudaDevice::load(const HbxReader &artefact,
 
 /// Whether a library may compute some product of a plan.
 static bool hasProducts(const Plan &plan, ProductChoice choice) {
+  auto mayCompute = [&](const PlanEntry &entry, uint32_t launch, uint32_t n) {
+    const auto &product = entry.launches[launch].alternatives[n].product;
+    if (!product)
+      return false;
+    const PlanAlternative &factors = entry.factorsOf(launch, n);
+    return CublasLtProducts::mayCompute(
+        plan.kernels[factors.kernel],
+        entry.buffers[factors.views[product->a].buffer].type, choice);
+  };
   for (const auto &[name, entry] : plan.entries)
     for (uint32_t i = 0; i < entry.launches.size(); ++i)
-      for (uint32_t c = 0; c < entry.launches[i].alternatives.size(); ++c)
-        if (entry.launches[i].alternatives[c].product &&
-            CublasLtProducts::mayCompute(
-                plan.kernels[entry.factorsOf(i, c).kernel], choice))
+      for (uint32_t n = 0; n < entry.launches[i].alternatives.size(); ++n)
+        if (mayCompute(entry, i, n))
           return true;
   return false;
 }
@@ -79,8 +86,8 @@ Status CudaDevice::giveProducts(Program &program, const Plan &plan) {
                      "compile the spec again, or use products=compiled");
     program.setProducts(nullptr,
                         hasProducts(plan, ProductChoice::Library)
-                            ? "products: compiled, the kernels are made for "
-                              "this GPU"
+                            ? "products: compiled, they are f32 or of kernels "
+                              "for this GPU"
                             : "products: compiled, the plan marks none");
     return Status();
   }

@@ -29,7 +29,7 @@ std::string marked(const std::string &launch, const std::string &product) {
 /// product of parts; half = the right halves of x and of w's lower rows, whose
 /// rows begin at multiples of 16 bytes. The code has no kernel that could
 /// compute any of them. Last, a kernel that may begin early picks a row of w.
-std::string productPlan() {
+std::string productPlan(const std::string &type = "f32") {
   auto named = [](const std::string &name) {
     return ", \"path\": \"" + name + "\"";
   };
@@ -40,13 +40,13 @@ std::string productPlan() {
   std::string parts = R"({"buffer": 5, "offset": 0, "sizes": [4, 8, 8],
                           "strides": [64, 8, 1]})";
   std::string entry = fixtureEntry(
-      {fixtureBuffer("input", "\"tokens\", 8", named("x")),
-       fixtureBuffer("input", "8, 8", named("w")),
-       fixtureBuffer("output", "\"tokens\", 8", named("y")),
-       fixtureBuffer("output", "8, 8", named("dw")),
-       fixtureBuffer("output", "8, 8", named("parts")),
+      {fixtureBuffer("input", "\"tokens\", 8", named("x"), type),
+       fixtureBuffer("input", "8, 8", named("w"), type),
+       fixtureBuffer("output", "\"tokens\", 8", named("y"), type),
+       fixtureBuffer("output", "8, 8", named("dw"), type),
+       fixtureBuffer("output", "8, 8", named("parts"), type),
        fixtureBuffer("arena", "4, 8, 8", ", \"first\": 3, \"last\": 4"),
-       fixtureBuffer("output", "\"tokens\", 4", named("half")),
+       fixtureBuffer("output", "\"tokens\", 4", named("half"), type),
        fixtureBuffer("input", "\"tokens\"", named("which"), "i32"),
        fixtureBuffer("output", "\"tokens\", 8", named("picked"))},
       {marked(fixtureLaunch("project", 0, {x, w, y}),
@@ -237,7 +237,7 @@ TEST_F(Products, AreComputedByTheLibraryInGraphsToo) {
 }
 
 TEST_F(Products, OfAnotherContextHaveTheSameAlgorithms) {
-  ASSERT_TRUE(load("auto", productPlan(), /*prepare=*/false).ok());
+  ASSERT_TRUE(load("cublaslt", productPlan(), /*prepare=*/false).ok());
   makeTensors();
   for (int round = 0; round < 2; ++round) {
     hyb_context_options room;
@@ -255,9 +255,9 @@ TEST_F(Products, OfAnotherContextHaveTheSameAlgorithms) {
 
 // Without rows there are no products, and sums of nothing are a kernel's.
 TEST_F(Products, OfNothingAreNotTheLibrarys) {
-  ASSERT_TRUE(
-      load("auto", replaced(productPlan(), "\"offset\": 4,", "\"offset\": 0,"))
-          .ok());
+  ASSERT_TRUE(load("cublaslt",
+                   replaced(productPlan(), "\"offset\": 4,", "\"offset\": 0,"))
+                  .ok());
   makeTensors(0);
   Status status = call(0);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -281,7 +281,7 @@ TEST_F(Products, AMissingLibraryIsNamed) {
   ::setenv("HYBRID_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
   expectRefused(load("cublaslt"), HYB_UNSUPPORTED,
                 "no cuBLASLt: /nowhere/libcublasLt.so.13: cannot open");
-  EXPECT_TRUE(load("auto").ok());
+  EXPECT_TRUE(load("auto", productPlan("bf16")).ok());
   EXPECT_NE(model->productNote().find("products: compiled, no cuBLASLt"),
             std::string::npos)
       << model->productNote();
@@ -319,18 +319,24 @@ TEST_F(Products, ArtefactsWithoutMarksAreRefused) {
   EXPECT_EQ(model->productNote(), "products: compiled, the plan marks none");
 }
 
-// Kernels with tensor maps are made for exactly this GPU: automatically they
-// stay, and the library is not even opened.
-TEST_F(Products, OfKernelsForThisGpuStayCompiledAutomatically) {
+// Kernels with tensor maps are made for exactly this GPU, and those in f32 use
+// its tensor cores: automatically they stay, and the library is not even
+// opened.
+TEST_F(Products, OfTheFasterKernelsStayCompiledAutomatically) {
   std::string row = "\"symbol\": \"gather_rows\", ";
   std::string maps =
       R"("maps": [{"view": 0, "type": "bf16", "box": [8, 64]}], )";
-  std::string plan = replaced(productPlan(), row, row + maps);
-  ::setenv("HYBRID_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
-  EXPECT_TRUE(load("auto", plan).ok());
-  EXPECT_EQ(model->productNote(),
-            "products: compiled, the kernels are made for this GPU");
-  expectRefused(load("cublaslt", plan), HYB_UNSUPPORTED, "no cuBLASLt");
+  std::string mapped = replaced(productPlan("bf16"), row, row + maps);
+  for (const std::string &plan : {mapped, productPlan("f32")}) {
+    ::setenv("HYBRID_CUBLASLT", "/nowhere/libcublasLt.so.13", 1);
+    EXPECT_TRUE(load("auto", plan).ok());
+    EXPECT_EQ(model->productNote(),
+              "products: compiled, they are f32 or of kernels for this GPU");
+    expectRefused(load("cublaslt", plan), HYB_UNSUPPORTED, "no cuBLASLt");
+  }
+  ::setenv("HYBRID_CUBLASLT", HYBRID_FAKE_CUDA_LIBRARY, 1);
+  EXPECT_TRUE(load("auto", productPlan("bf16")).ok());
+  EXPECT_EQ(model->productNote(), "products: cuBLASLt 13.0.2");
 }
 
 //===----------------------------------------------------------------------===//
