@@ -107,6 +107,9 @@ static Value addParts(Scheduler &scheduler, ShortConvGradOp op,
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
   tile::ShortConvShape shape = shapeOf(op.getX(), op.getWeight());
   shape.walkedTokens = scheduler.target.backwardWalkedTokens;
+  // As many bytes as of f32, so that finding the first segment of a part and
+  // adding up its walkers weigh no more.
+  shape.partTokens *= 32 / shape.element.getIntOrFloatBitWidth();
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);

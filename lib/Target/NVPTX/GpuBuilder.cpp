@@ -60,6 +60,12 @@ Value GpuBuilder::bitcast(Value value, Type type) {
              : LLVM::BitcastOp::create(*this, type, value).getResult();
 }
 
+Value GpuBuilder::widenBF16(Value value) {
+  Value bits = bitcast(value, getIntegerType(16));
+  Value wide = arith::ExtUIOp::create(*this, getI32Type(), bits);
+  return bitcast(arith::ShLIOp::create(*this, wide, i32(16)), getF32Type());
+}
+
 Value GpuBuilder::intrinsic(StringRef name, Type result, ValueRange operands) {
   auto call = LLVM::CallIntrinsicOp::create(
       *this, result ? TypeRange(result) : TypeRange(), getStringAttr(name),

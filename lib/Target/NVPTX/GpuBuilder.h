@@ -53,6 +53,9 @@ public:
   mlir::Value widen(mlir::Value i32);
 
   mlir::Value bitcast(mlir::Value value, mlir::Type type);
+  /// A bf16 as f32, by its bits: of a word of two that was loaded, each is one
+  /// instruction.
+  mlir::Value widenBF16(mlir::Value value);
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type result,
                         mlir::ValueRange operands = {});
   mlir::Value field(mlir::Value structure, int64_t position);

@@ -122,6 +122,8 @@ private:
   /// The tile in shared memory.
   SharedTile staged(mlir::Value tile);
   SharedTile allocateFor(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
+  /// Bytes that the whole tile takes there.
+  int64_t stagedBytes(mlir::Value tile);
   static std::pair<int64_t, int64_t>
   operandExtents(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
   SharedTile allocateRowMajor(mlir::Type element,
@@ -181,6 +183,8 @@ private:
     bool isStream = false;
   };
   bool isStreamed(tile::LoadOp load);
+  bool mayCopyAhead(tile::LoadOp load, mlir::scf::ForOp loop);
+  llvm::SmallVector<tile::LoadOp> loadsToCopyAhead(mlir::scf::ForOp loop);
   Pipeline planPipeline(mlir::scf::ForOp loop);
   void issueFirstCopies(Pipeline &pipeline, mlir::scf::ForOp loop);
   void beginStreams(mlir::Operation *op);

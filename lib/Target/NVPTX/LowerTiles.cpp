@@ -18,16 +18,49 @@ using namespace hybrid::nvptx;
 // One element
 //===----------------------------------------------------------------------===//
 
+/// Whether `value` is 1 + e^x, as in a sigmoid, for the given exponential or
+/// any.
+static bool isOnePlusExponential(Value value, Operation *exponential = {}) {
+  auto sum = value.getDefiningOp<arith::AddFOp>();
+  if (!sum)
+    return false;
+  auto is = [&](Value one, Value other) {
+    return matchPattern(one, m_OneFloat()) &&
+           other.getDefiningOp<math::ExpOp>() &&
+           (!exponential || other.getDefiningOp() == exponential);
+  };
+  return is(sum.getLhs(), sum.getRhs()) || is(sum.getRhs(), sum.getLhs());
+}
+
 /// e^x = 2^(x log2 e). The product's rounding costs |x| 2^-24 of relative
 /// error, the instruction 2^-22: below 6e-6 wherever the result is a normal
-/// number.
-static Value exponential(GpuBuilder &b, Value x, bool isBaseTwo) {
-  if (!isBaseTwo) {
+/// number. Keeping what is smaller takes three instructions more, which a
+/// sigmoid is not worth: there it is 0.
+static Value exponential(GpuBuilder &b, Operation *op, Value x) {
+  if (isa<math::ExpOp>(op)) {
     Value log2e =
         arith::ConstantOp::create(b, b.getF32FloatAttr(1.44269504088896341f));
     x = arith::MulFOp::create(b, x, log2e);
   }
-  return b.intrinsic("llvm.nvvm.ex2.approx.f32", b.getF32Type(), x);
+  bool isOfSigmoid = op->getNumResults() == 1 &&
+                     llvm::any_of(op->getUsers(), [&](Operation *user) {
+                       return user->getNumResults() == 1 &&
+                              isOnePlusExponential(user->getResult(0), op);
+                     });
+  return b.intrinsic(isOfSigmoid ? "llvm.nvvm.ex2.approx.ftz.f32"
+                                 : "llvm.nvvm.ex2.approx.f32",
+                     b.getF32Type(), x);
+}
+
+/// Within two units in the last place, without a branch; a quotient to nearest
+/// is a dozen instructions and a call. What `div.full` does for divisors beyond
+/// 2^126 is left out where the divisor is 1 + e^x: the quotient is then 0.
+static Value quotient(GpuBuilder &b, Operation *op, ValueRange operands) {
+  Type f32 = b.getF32Type();
+  if (!isOnePlusExponential(op->getOperand(1)))
+    return b.intrinsic("llvm.nvvm.div.full", f32, operands);
+  Value inverse = b.intrinsic("llvm.nvvm.rcp.approx.ftz.f", f32, operands[1]);
+  return arith::MulFOp::create(b, operands[0], inverse);
 }
 
 Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
@@ -52,15 +85,15 @@ Value hybrid::nvptx::scalarOp(GpuBuilder &b, Operation *op,
   }
   if (type.isF32()) {
     if (isa<math::ExpOp, math::Exp2Op>(op))
-      return exponential(b, operands[0], isa<math::Exp2Op>(op));
+      return exponential(b, op, operands[0]);
     if (isa<math::RsqrtOp>(op))
       return b.intrinsic("llvm.nvvm.rsqrt.approx.f", f32, operands[0]);
     if (isa<math::SqrtOp>(op))
       return b.intrinsic("llvm.nvvm.sqrt.rn.f", f32, operands[0]);
-    // Within two units in the last place, without a branch; a quotient to
-    // nearest is a dozen instructions and a call.
     if (isa<arith::DivFOp>(op))
-      return b.intrinsic("llvm.nvvm.div.full", f32, operands);
+      return quotient(b, op, operands);
+    if (isa<arith::ExtFOp>(op) && operands[0].getType().isBF16())
+      return b.widenBF16(operands[0]);
     if (isa<arith::MaximumFOp>(op))
       return b.maximum(operands[0], operands[1]);
     if (isa<arith::MinimumFOp>(op))

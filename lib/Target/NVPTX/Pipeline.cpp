@@ -22,6 +22,10 @@ using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::nvptx;
 
+static Type elementOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getElementType();
+}
+
 /// Whether `value` can be computed for another iteration: from the induction
 /// variable and from what is outside the loop, by arithmetic alone.
 static bool isMovable(Value value, scf::ForOp loop) {
@@ -65,25 +69,55 @@ bool KernelLowering::isStreamed(tile::LoadOp load) {
          tile.getNumElements() >= kLarge;
 }
 
+/// Whether the tile is rows of whole pieces of 16 bytes that are dealt to the
+/// threads without a rest.
+static bool isWholePieces(tile::LoadOp load, int64_t warps) {
+  auto type = cast<RankedTensorType>(load.getTile().getType());
+  int64_t vector = 16 / storedBytes(type.getElementType());
+  if (load.getDims().back() + 1 != int64_t(load.getIndices().size()))
+    return false;
+  Layout pieces = Layout::blocked(type.getShape(), warps, vector);
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    if (pieces.reachesPast(d))
+      return false;
+  return pieces.run(type.getRank() - 1) % vector == 0 && !pieces.hasCopies();
+}
+
+bool KernelLowering::mayCopyAhead(tile::LoadOp load, scf::ForOp loop) {
+  auto movable = [&](Value value) { return isMovable(value, loop); };
+  return load->getBlock() == loop.getBody() &&
+         !views[load.getView()].isWritten &&
+         storedBytes(elementOf(load.getTile())) <= 4 &&
+         llvm::all_of(load.getIndices(), movable) &&
+         llvm::all_of(load.getLimits(), movable);
+}
+
+/// Operands of products, large tiles of a kernel that begins early, and in a
+/// loop without products all that it loads, or else it would wait in any case:
+/// while a block adds up its rows it loads nothing. The programs of decoding
+/// steps order their other loads themselves.
+SmallVector<tile::LoadOp> KernelLowering::loadsToCopyAhead(scf::ForOp loop) {
+  SmallVector<tile::LoadOp> wanted, every;
+  bool isEvery = !plan.hasProducts() && !isOverlapping;
+  loop.getBody()->walk([&](tile::LoadOp load) {
+    bool isPossible = mayCopyAhead(load, loop);
+    if (isPossible && (plan.isOperand(load.getTile()) || isStreamed(load)))
+      wanted.push_back(load);
+    every.push_back(load);
+    isEvery = isEvery && isPossible && isWholePieces(load, plan.numWarps());
+  });
+  return isEvery ? every : wanted;
+}
+
 KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
   Pipeline pipeline;
   if (budget.stages < 2)
     return pipeline;
+  pipeline.loads = loadsToCopyAhead(loop);
   int64_t total = 0, numStreamed = 0;
-  for (auto load : loop.getBody()->getOps<tile::LoadOp>()) {
-    Value tile = load.getTile();
-    int64_t bytes =
-        storedBytes(cast<RankedTensorType>(tile.getType()).getElementType());
-    auto movable = [&](Value value) { return isMovable(value, loop); };
-    bool isWanted = plan.isOperand(tile) || isStreamed(load);
-    if (!isWanted || views[load.getView()].isWritten || bytes > 4 ||
-        !llvm::all_of(load.getIndices(), movable) ||
-        !llvm::all_of(load.getLimits(), movable))
-      continue;
-    pipeline.loads.push_back(load);
+  for (tile::LoadOp load : pipeline.loads) {
     numStreamed += isStreamed(load);
-    auto [rows, stride] = operandExtents(tile, shapeOf(tile));
-    total += rows * stride * bytes;
+    total += stagedBytes(load.getTile());
   }
   // More stages only while two blocks still share a multiprocessor: they hide
   // each other's waits as well.
@@ -101,10 +135,8 @@ KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
     return {};
   for (tile::LoadOp load : pipeline.loads) {
     // One stage as it would be alone, then the others behind it.
-    OpBuilder::InsertionGuard guard(b);
     SharedTile one = allocateFor(load.getTile(), shapeOf(load.getTile()));
-    int64_t bytes = llvm::alignTo(
-        one.extents[0] * one.strides[0] * storedBytes(one.element), 128);
+    int64_t bytes = llvm::alignTo(stagedBytes(load.getTile()), 128);
     auto [buffer, pointer] = shared.allocate(bytes * pipeline.stages);
     one.buffer = buffer;
     one.pointer = pointer;

@@ -42,6 +42,7 @@ public:
   bool isCheap(mlir::Value tile);
   /// The tile is an operand of a product, as it is or transposed.
   bool isOperand(mlir::Value tile) const { return operands.contains(tile); }
+  bool hasProducts() const { return !operands.empty(); }
   /// The layout of what is transposed and then cut into single rows or columns
   /// alone: a thread has all that lies in the place where it uses one of them.
   std::optional<Layout> layoutOfParts(tile::TransposeOp transpose);

@@ -199,6 +199,15 @@ KernelLowering::operandExtents(Value tile, ArrayRef<int64_t> extents) {
                     depthIsLast(tile))};
 }
 
+int64_t KernelLowering::stagedBytes(Value tile) {
+  int64_t elements = cast<RankedTensorType>(tile.getType()).getNumElements();
+  if (plan.isOperand(tile) && shapeOf(tile).size() == 2) {
+    auto [rows, stride] = operandExtents(tile, shapeOf(tile));
+    elements = rows * stride;
+  }
+  return elements * storedBytes(elementOf(tile));
+}
+
 SharedTile KernelLowering::allocateFor(Value tile, ArrayRef<int64_t> extents) {
   Type element = elementOf(tile);
   int64_t bytes = storedBytes(element);

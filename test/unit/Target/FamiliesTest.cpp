@@ -16,10 +16,14 @@
 // Of the target that the test is built for.
 #include <KernelHarness.h>
 
+#include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Tile/Families/Product.h"
 #include "hybrid/Tile/Families/RowProducts.h"
 #include "hybrid/Tile/Families/Rows.h"
+#include "hybrid/Tile/Families/Rowwise.h"
 #include "hybrid/Tile/Families/ShortConv.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
 
 using namespace mlir;
 using hybrid::target::KernelTest;
@@ -493,4 +497,73 @@ TEST_F(EmbedKernelTest, GradientByBlocksOfRows) {
   OpBuilder b = builder();
   compare(buildEmbedGrad(b, b.getUnknownLoc(), shape), {&ids, &dy, &table},
           {tokens, 1, tokens, 0, 0, 0}, 1e-5);
+}
+
+//===----------------------------------------------------------------------===//
+// Losses
+//===----------------------------------------------------------------------===//
+
+using LossKernelTest = KernelTest;
+
+// Several tiles of columns of which the last is ragged, as are the rows.
+TEST_F(LossKernelTest, AdjointWithStatistics) {
+  constexpr int64_t tokens = 19;
+  CrossEntropyShape shape{1100, 512, 4};
+  shape.hasStatistics = true;
+  HostBuffer logits = random({tokens, shape.vocab}), weights = random({tokens});
+  HostBuffer labels({tokens}, -100.0);
+  for (int64_t n = 0; n < tokens; n += 3)
+    labels({n}) = double(n * n * n % shape.vocab);
+  HostBuffer loss({tokens}, kNaN), largest({tokens}, kNaN), sum({tokens}, kNaN);
+  int64_t symbols[] = {tokens, 1, tokens, 0, 0, 0};
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  OpBuilder b = builder();
+  compare(buildCrossEntropy(b, b.getUnknownLoc(), shape),
+          {&logits, &labels, &weights, &loss, &largest, &sum}, symbols);
+  HostBuffer known({tokens}, 3.5), total({tokens}, 700.0);
+  HostBuffer dlogits(logits.shape(), kNaN);
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  b = builder();
+  compare(buildCrossEntropyGrad(b, b.getUnknownLoc(), shape),
+          {&logits, &labels, &weights, &known, &total, &dlogits}, symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// Row-wise regions
+//===----------------------------------------------------------------------===//
+
+using RowwiseKernelTest = KernelTest;
+
+// Several blocks of rows of a part, which a GPU copies ahead, and a cut one.
+TEST_F(RowwiseKernelTest, SumsOverRows) {
+  constexpr int64_t width = 512, tokens = 77;
+  context.loadDialect<hybrid::HybridDialect, func::FuncDialect>();
+  auto graph = parseSourceString<ModuleOp>(R"mlir(
+    func.func @f(%x: tensor<?x512xf32>, %dy: tensor<?x512xf32>, %w: tensor<512xf32>)
+        -> (tensor<?x512xf32>, tensor<?x512xf32>) {
+      %0:2 = hybrid.rowwise (%a = %x : tensor<?x512xf32>, %b = %dy : tensor<?x512xf32>, %c = %w : tensor<512xf32>)
+          -> (tensor<?x512xf32>, tensor<?x512xf32>) {
+        %n = hybrid.normalize rms %a epsilon 0.5 : tensor<?x512xf32>
+        %g = hybrid.mul %n, %b : tensor<?x512xf32>, tensor<?x512xf32>
+        %m = hybrid.mul %b, %c : tensor<?x512xf32>, tensor<512xf32>
+        %d = hybrid.silu %m : tensor<?x512xf32>
+        hybrid.yield %g, %d : tensor<?x512xf32>, tensor<?x512xf32>
+      }
+      return %0#0, %0#1 : tensor<?x512xf32>, tensor<?x512xf32>
+    })mlir",
+                                           &context);
+  ASSERT_TRUE(graph) << reported;
+  auto function = *graph->getOps<func::FuncOp>().begin();
+  RowSums sums;
+  sums.summed = {true, false};
+  module = ModuleOp::create(UnknownLoc::get(&context));
+  OpBuilder b = builder();
+  auto program = buildRowwiseSums(b, &function.getBody().front().front(), sums,
+                                  /*blockElements=*/4096);
+  ASSERT_TRUE(succeeded(program)) << reported;
+  HostBuffer x = random({tokens, width}), dy = random({tokens, width});
+  HostBuffer w = random({width}), d({tokens, width}, kNaN);
+  HostBuffer parts({(tokens + sums.part - 1) / sums.part, width}, kNaN);
+  compare(*program, {&x, &dy, &w, &parts, &d}, {tokens, 1, tokens, 0, 0, 0},
+          1e-5);
 }

@@ -104,6 +104,20 @@ TEST_F(GpuFaults, GEN_17_nothing_is_flushed) {
   EXPECT_FALSE(has(ptx, "\\.ftz")) << ptx;
 }
 
+/// In a sigmoid what is below the smallest normal number is 0, and its divisor
+/// is never near the largest: one instruction each.
+TEST_F(GpuFaults, GEN_17_but_in_a_sigmoid) {
+  std::string ptx = ptxOf(rowwise(R"mlir(
+    %one = arith.constant dense<1.0> : tensor<64xf32>
+    %e = math.exp %x : tensor<64xf32>
+    %s = arith.addf %one, %e : tensor<64xf32>
+    %y = arith.divf %e, %s : tensor<64xf32>
+  )mlir"));
+  EXPECT_TRUE(has(ptx, "ex2\\.approx\\.ftz\\.f32")) << ptx;
+  EXPECT_TRUE(has(ptx, "rcp\\.approx\\.ftz\\.f32")) << ptx;
+  EXPECT_FALSE(has(ptx, "div\\.")) << ptx;
+}
+
 /// e^x is 2^(x log2 e) by one product and one instruction of 2 units in the
 /// last place (PTX ISA, ex2). The bound holds down to -80.
 TEST_F(GpuFaults, GEN_23_exponential) {
