@@ -39,10 +39,18 @@ def tune_quickly(threads):
         call, warmup=5, rep=25, quantiles=quantiles))
 
 
-def compile_only(threads):
-    """Every configuration is compiled and launched once, for Triton's cache on disk. Nothing is chosen: other
-    programs share the card. To be called before FLA is imported."""
+def compile_only(threads, part=0, parts=0):
+    """Of every kernel the configurations part, part + parts, ... are compiled and launched once, for Triton's cache on
+    disk; without `parts` the first few. Nothing is chosen: other programs share the card. To be called before FLA is
+    imported."""
     os.environ["FLA_CACHE_RESULTS"] = "0"
+    prune = Autotuner.prune_configs
+
+    def prune_to_part(self, kwargs):
+        configs = prune(self, kwargs)
+        return (configs[part::parts] if parts else configs[:3]) or configs[:1]
+
+    Autotuner.prune_configs = prune_to_part
     compile_together(threads)
 
     def launch(call, quantiles):

@@ -10,7 +10,8 @@ peer_torch.py, which is for `--work=check`: steps must give what the forward giv
 
 Prints a JSON object a line, one for each kind of work and length as it is done.
 `--work=warm` fills the caches on disk of torch.compile and Triton with what the
-others compile, on little memory; several may share a card.
+others compile, and `--work=kernels --part=i/n` with an n-th of what FLA's kernels
+choose from, both on little memory; several may share a card.
 """
 
 import argparse
@@ -385,10 +386,35 @@ def warm(args, length, size, dtype):
     return found
 
 
+def kernels(args, length, size):
+    """FLA's kernels alone, as a layer calls them."""
+    heads, key, value = size.heads, size.head_dim, size.head_dim
+    if args.mixer == "gla":
+        heads, value = heads // 2, 2 * value
+
+    def tensor(*shape, dtype=torch.bfloat16):
+        return torch.rand(shape, dtype=dtype, device=args.device, requires_grad=True)
+
+    start = time.perf_counter()
+    for batch in sorted({max(args.tokens // length, 1), 1}):
+        q, k, v = (tensor(batch, heads, length, dim) for dim in (key, key, value))
+        if args.mixer == "gla":
+            outs = [peer_torch.gla_chunked(q, k, v, -tensor(batch, heads, length, key, dtype=torch.float32))]
+        else:
+            gates = tensor(batch, heads, length, dtype=torch.float32), tensor(batch, heads, length)
+            outs = [peer_torch.gdn_chunked(q, k, v, -gates[0], gates[1]),
+                    peer_torch.ShortConv(heads * key)(tensor(batch, length, heads * key))]
+        sum(out.float().sum() for out in outs).backward()
+    torch.cuda.synchronize()
+    return {"kernels": time.perf_counter() - start}
+
+
 def add_arguments(parser):
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--mixer", choices=("rope", "rope_nope", "swa", "gla", "gdn"), default="gdn")
-    parser.add_argument("--work", nargs="+", choices=("training", "inference", "warm", "check"), default=["training"])
+    parser.add_argument("--work", nargs="+", choices=("training", "inference", "warm", "kernels", "check"),
+                        default=["training"])
+    parser.add_argument("--part", default="0/1", metavar="I/N", help="of --work=kernels")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", choices=("f32", "bf16"), default="bf16")
     parser.add_argument("--lengths", nargs="+", type=int, default=[4096])
@@ -406,7 +432,12 @@ def prepare_card(args):
     if args.mixer not in ("gla", "gdn"):
         return peer
     import peer_tuning
-    (peer_tuning.compile_only if "warm" in args.work else peer_tuning.tune_quickly)(args.threads)
+    if "kernels" in args.work:
+        peer_tuning.compile_only(args.threads, *map(int, args.part.split("/")))
+    elif "warm" in args.work:
+        peer_tuning.compile_only(args.threads)
+    else:
+        peer_tuning.tune_quickly(args.threads)
     version = use_fla()
     return peer + (f", FLA {version}" if version else ", recurrences in PyTorch")
 
@@ -428,7 +459,11 @@ def main():
     for length in args.lengths:
         for work in args.work:
             result = {"work": work, "length": length, "peer": peer}
-            result |= warm(args, length, size, dtype) if work == "warm" else measure(args, work, length, size, dtype)
+            if work == "kernels":
+                result |= kernels(args, length, size)
+            else:
+                result |= (warm(args, length, size, dtype) if work == "warm" else
+                           measure(args, work, length, size, dtype))
             assert all(math.isfinite(value) for value in result.values() if isinstance(value, float))
             print(json.dumps(result), flush=True)
 

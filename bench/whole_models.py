@@ -91,22 +91,30 @@ def peer_command(args, row, lengths, work, threads):
 
 
 def warm_peers(args, groups, budget):
-    """All peers compile side by side, a process for each model and length; seconds that it took."""
+    """All peers compile side by side, a process for each model and length, and four for FLA's kernels of a model;
+    seconds that it took."""
     running, begun = [], time.monotonic()
     limit = min(limit for limit in (args.warm_s, budget.left()) if limit is not None)
-    for row in (row for rows in groups for row in rows):
-        command = [str(part) for part in peer_command(args, row, [row["length"]], ["warm"], 4)]
+
+    def start(name, command):
         environment = dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="4")
-        running.append((row, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                              env=environment)))
-    for row, process in running:
+        running.append((name, subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                               text=True, env=environment)))
+
+    for rows in groups:
+        name, lengths = f"{rows[0]['size']} {rows[0]['mixer']}", [row["length"] for row in rows]
+        for part in range(4 if rows[0]["mixer"] in ("gla", "gdn") else 0):
+            start(f"{name} kernels {part}", [*peer_command(args, rows[0], lengths, ["kernels"], 2), f"--part={part}/4"])
+        for length in lengths:
+            start(f"{name} {length}", peer_command(args, rows[0], [length], ["warm"], 2))
+    for name, process in running:
         try:
             out, problems = process.communicate(timeout=max(limit - (time.monotonic() - begun), 0.1))
         except subprocess.TimeoutExpired:
             process.kill()
             out, problems = process.communicate()[0], f"stopped after {limit:.0f} s"
         said = out.strip() or (problems.strip().splitlines() or [f"exit code {process.returncode}"])[-1][:200]
-        print(f"warm {row['size']} {row['mixer']} {row['length']}: {said}", file=sys.stderr)
+        print(f"warm {name}: {said}", file=sys.stderr)
     return time.monotonic() - begun
 
 
