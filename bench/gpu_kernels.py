@@ -309,7 +309,8 @@ def softmax_hopper(kernel):
                f"{peer:.3f} ms, {peer / ms:.3f}")
 
 
-TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
+         "i32": torch.int32}
 
 
 class Function:
@@ -320,6 +321,17 @@ class Function:
         self.values = []
         for n, value in enumerate(row["values"]):
             kind = TYPES[value["type"]]
+            if "view_of" in value:
+                self.values.append(
+                    self.values[value["view_of"]].view(value["shape"]))
+                continue
+            if kind == torch.int32:
+                # One sequence: its row in the table, and whose each token is.
+                table = value["shape"] == [1, 4]
+                self.values.append(torch.tensor(
+                    [[0, row["tokens"], 0, 0]] if table else
+                    [0] * value["shape"][0], dtype=kind, device="cuda"))
+                continue
             make = torch.randn if n < row["arguments"] else torch.full
             fill = () if n < row["arguments"] else (float("nan"),)
             self.values.append(
@@ -339,7 +351,7 @@ def products(row, kernels, is_timed):
     """y = x Wᵀ, dx = dy W or dW = dyᵀ x, as the name says."""
     run = Function(row, kernels)
     kind = row["function"].split("_")[0]
-    a, b, c = run.values[0], run.values[1], run.values[row["result"]]
+    a, b, c = run.values[0], run.values[1], run.values[row["results"][0]]
     run()
     # Some rows of the result, the last ones among them.
     rows = torch.arange(c.shape[0], device="cuda")
@@ -382,7 +394,10 @@ def main():
     kernels = {row["name"]: Kernel(folder, row)
                for row in rows if "function" not in row}
     functions = [row for row in rows if "function" in row]
-    for row, following in zip(functions, functions[1:] + [None]):
+    # Others have a script of their own (gpu_epilogues.py).
+    plain = [row for row in functions
+             if row["function"].split("_")[0] in ("forward", "input", "weight")]
+    for row, following in zip(plain, plain[1:] + [None]):
         is_last = not following or following["function"] != row["function"]
         products(row, kernels, is_timed=is_last)
         torch.cuda.empty_cache()

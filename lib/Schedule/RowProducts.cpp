@@ -192,7 +192,8 @@ void ProductGroup::findAttention() {
 void ProductGroup::hoistWeights() {
   for (ProductOp product : products)
     if (auto copy = product.getB().getDefiningOp<CastOp>();
-        copy && !copy->isBeforeInBlock(place()))
+        copy && copy->getBlock() == place()->getBlock() &&
+        !copy->isBeforeInBlock(place()))
       copy->moveBefore(place());
 }
 
@@ -411,9 +412,7 @@ LogicalResult ProductGroup::scheduleCopies() {
   return success();
 }
 
-LogicalResult hybrid::scheduleRowProducts(Scheduler &scheduler,
-                                          func::FuncOp function) {
-  Block &block = function.getBody().front();
+LogicalResult hybrid::scheduleRowProducts(Scheduler &scheduler, Block &block) {
   if (scheduler.target.readingRows == 0 || block.empty() ||
       !isDecoded(&block.front()))
     return success();

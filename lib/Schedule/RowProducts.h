@@ -9,16 +9,15 @@
 #define HYBRID_LIB_SCHEDULE_ROWPRODUCTS_H
 
 #include "Scheduler.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace hybrid {
 
-/// Replaces every product that a decoding step has, with those that read the
-/// same rows and the row-wise operation that makes them, by one launch where
-/// the call has a few rows, else by what strategies choose for each. Does
-/// nothing for targets and entries without such steps.
+/// Replaces every product of the block that a decoding step has, with those
+/// that read the same rows and the row-wise operation that makes them, by one
+/// launch where the call has a few rows, else by what strategies choose for
+/// each. Does nothing for targets and entries without such steps.
 mlir::LogicalResult scheduleRowProducts(Scheduler &scheduler,
-                                        mlir::func::FuncOp function);
+                                        mlir::Block &block);
 
 } // namespace hybrid
 

@@ -9,6 +9,7 @@
 
 #include "MergeLaunches.h"
 #include "Overlap.h"
+#include "ProductEpilogue.h"
 #include "RecurrenceStep.h"
 #include "RowProducts.h"
 #include "Scheduler.h"
@@ -35,8 +36,14 @@ static LogicalResult scheduleBlock(Scheduler &scheduler, Block &block);
 /// Dispatches on the class of `op`; views stay as they are.
 static LogicalResult scheduleAny(Scheduler &scheduler, Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, AlternativesOp, YieldOp,
-            func::ReturnOp>([](auto) { return success(); })
+      .Case<ReshapeOp, SliceOp, ConcatOp, DispatchOp, YieldOp, func::ReturnOp>(
+          [](auto) { return success(); })
+      .Case([&](AlternativesOp alternatives) {
+        for (Region &region : alternatives.getAlgorithms())
+          if (failed(scheduleBlock(scheduler, region.front())))
+            return failure();
+        return success();
+      })
       .Case([&](PiecesOp pieces) {
         return scheduleBlock(scheduler, pieces.getBlock());
       })
@@ -123,6 +130,7 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
     numAlternatives += scheduler.numAlternatives;
     numAccumulated += scheduler.numAccumulated;
     numPieces += scheduler.numPieces;
+    numEpilogues += scheduler.numEpilogues;
     numPrograms += scheduler.programs.size();
   }
 
@@ -141,8 +149,10 @@ struct Schedule : hybrid::impl::HybridScheduleBase<Schedule> {
 
   LogicalResult scheduleEntry(Scheduler &scheduler, func::FuncOp function) {
     numCopies += insertCopies(function);
+    if (epilogues && failed(scheduleEpilogues(scheduler, function)))
+      return failure();
     if (failed(scheduleRecurrenceSteps(scheduler, function)) ||
-        failed(scheduleRowProducts(scheduler, function)) ||
+        failed(scheduleRowProducts(scheduler, function.getBody().front())) ||
         failed(scheduleAttentionSteps(scheduler, function)))
       return failure();
     cutLossHeads(scheduler, function);

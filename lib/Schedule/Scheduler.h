@@ -56,7 +56,7 @@ public:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>>
       lossStatistics;
   unsigned numDispatches = 0, numAlternatives = 0, numAccumulated = 0,
-           numPieces = 0;
+           numPieces = 0, numEpilogues = 0;
 };
 
 /// Whether calls of the entry around `op` may be decoding steps of a few rows.

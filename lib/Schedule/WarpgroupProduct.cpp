@@ -9,6 +9,7 @@
 
 #include "hybrid/Tile/Families/WarpgroupRecord.h"
 #include "llvm/ADT/SetVector.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace hybrid;
@@ -73,10 +74,11 @@ bool hybrid::fitsWarpgroups(ProductOp op, const tile::ProductShape &shape,
 
 /// The columns of a tile: the widest of those whose tiles have the fewest
 /// columns in all, where each costs as much as some more.
-static int64_t columnTileOf(int64_t columns, int64_t most) {
+static int64_t columnTileOf(int64_t columns, int64_t most, int64_t together) {
   constexpr int64_t kExtra = 32;
-  int64_t best = kPieceColumns, least = INT64_MAX;
-  for (int64_t tile = kPieceColumns; tile <= most; tile += kPieceColumns) {
+  int64_t step = std::lcm(kPieceColumns, together);
+  int64_t best = step, least = INT64_MAX;
+  for (int64_t tile = step; tile <= most; tile += step) {
     int64_t cost = llvm::divideCeil(columns, tile) * (tile + kExtra);
     if (cost <= least) {
       least = cost;
@@ -88,10 +90,11 @@ static int64_t columnTileOf(int64_t columns, int64_t most) {
 
 tile::ProductShape hybrid::tiledForWarpgroups(tile::ProductShape shape,
                                               const TargetTraits &target,
-                                              int64_t columns) {
+                                              int64_t columns,
+                                              int64_t together) {
   shape.wholeTiles = true;
   shape.rowTile = kRows * target.warpgroups;
-  shape.columnTile = columnTileOf(shape.columns, columns);
+  shape.columnTile = columnTileOf(shape.columns, columns, together);
   shape.depthTile = target.warpgroupDepth;
   shape.tailRows = 0;
   return shape;
@@ -101,14 +104,20 @@ void hybrid::recordProduct(tile::ProgramOp program,
                            const tile::ProductShape &shape,
                            const TargetTraits &target) {
   constexpr int64_t kMostBuffers = 6, kBytes = 2;
+  int64_t matrices = shape.epilogue.matrices();
   int64_t buffers = std::min(
-      kMostBuffers, target.copyBytes / ((shape.rowTile + shape.columnTile) *
-                                        shape.depthTile * kBytes));
+      kMostBuffers,
+      target.copyBytes / ((shape.rowTile + matrices * shape.columnTile) *
+                          shape.depthTile * kBytes));
   tile::WarpgroupRecord record(program, target.warpgroups, kRegisters);
-  record.load("load_a", buffers).load("load_b", buffers);
+  record.load("load_a", buffers);
   tile::WarpgroupRecord::Fields product;
   product.wait = 1;
-  record.multiply("product", product);
+  for (int64_t n = 0; n < matrices; ++n) {
+    std::string suffix = n == 0 ? "" : "_" + std::to_string(n);
+    record.load("load_b" + suffix, buffers);
+    record.multiply("product" + suffix, product);
+  }
   // Rows are the fastest; ranges of depth, where there are any, the slowest.
   if (shape.splits > 1)
     record.traverse({0, 2, 1}, kGroup);

@@ -23,10 +23,11 @@ bool fitsWarpgroups(ProductOp op, const tile::ProductShape &shape,
 /// multiple of 16 bytes, as the copy engine asks.
 bool hasAlignedRows(mlir::Value value);
 
-/// `shape` in tiles of warpgroups, at most `columns` wide.
+/// `shape` in tiles of warpgroups, at most `columns` wide; `together` columns,
+/// from a multiple of their number on, are in one tile.
 tile::ProductShape tiledForWarpgroups(tile::ProductShape shape,
                                       const TargetTraits &target,
-                                      int64_t columns);
+                                      int64_t columns, int64_t together = 1);
 
 /// Gives the program of such a shape its record.
 void recordProduct(tile::ProgramOp program, const tile::ProductShape &shape,

@@ -52,6 +52,9 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     Option<"hopper", "hopper", "bool", /*default=*/"true",
            "write schedule records for what sm_90a alone has, where the target "
            "is cuda:sm_90a and the data bf16 or f16">,
+    Option<"epilogues", "epilogues", "bool", /*default=*/"true",
+           "let products that have such records take the row-wise operations "
+           "behind them, where that is faster than a pass of their own">,
     Option<"pieceRows", "piece-rows", "int64_t", /*default=*/"0",
            "rows of a piece of a loss head; 0 takes what the target says">,
   ];
@@ -63,6 +66,8 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
     Statistic<"numCopies", "copies", "Copies inserted where no view exists">,
     Statistic<"numAccumulated", "accumulated",
               "Products that add to a gradient in place">,
+    Statistic<"numEpilogues", "epilogues",
+              "Products that take row-wise operations behind them">,
     Statistic<"numMerged", "merged",
               "Launches that are part of another launch">,
     Statistic<"numOverlapping", "overlapping",

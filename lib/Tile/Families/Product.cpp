@@ -7,7 +7,7 @@
 
 #include "hybrid/Tile/Families/Product.h"
 
-#include "hybrid/Tile/Families/KernelBuilder.h"
+#include "ProductEpilogue.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -61,14 +61,20 @@ private:
   /// A block of a matrix with the given axes, of `group` where there are
   /// groups.
   Value load(Value view, Value group, const Axis &first, const Axis &second);
+  Value loadRight(unsigned matrix) {
+    Value view = b.view(1 + matrix);
+    return s.transposeB ? load(view, group, n, k) : load(view, group, k, n);
+  }
   /// Limits of a block with the given axes; none where both are full.
   SmallVector<Value> limitsOf(const Axis &first, const Axis &second);
   /// The same, of a block that ends where its view does.
   SmallVector<Value> endsOf(Value view, const Axis &first, const Axis &second);
   /// Where this point's sum over k begins and ends.
   std::pair<Value, Value> depthRange();
-  Value sumOverDepth();
+  /// One per matrix.
+  KernelBuilder::Values sumsOverDepth();
   void emitTile();
+  void emitEpilogue(ValueRange sums);
 
   const ProductShape &s;
   Axis m, n, k;
@@ -97,8 +103,13 @@ SmallVector<Type> Product::viewTypes(MLIRContext *context) const {
     return KernelBuilder::viewType(context, shape, element);
   };
   SmallVector<Type> types = {
-      matrix(s.rows, s.depth, s.transposeA, false, s.element),
-      matrix(s.depth, s.columns, s.transposeB, s.grouped, s.element)};
+      matrix(s.rows, s.depth, s.transposeA, false, s.element)};
+  types.append(s.epilogue.matrices(),
+               matrix(s.depth, s.columns, s.transposeB, s.grouped, s.element));
+  if (s.epilogue.region) {
+    appendEpilogueViews(s.epilogue, types);
+    return types;
+  }
   if (s.grouped)
     llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
   types.push_back(
@@ -174,28 +185,31 @@ std::pair<Value, Value> Product::depthRange() {
 }
 
 /// Σ_k in ascending order, one depth tile after another.
-Value Product::sumOverDepth() {
-  auto step = [&](Value base, Value acc) {
+KernelBuilder::Values Product::sumsOverDepth() {
+  unsigned count = s.epilogue.matrices();
+  auto step = [&](Value base, ValueRange sums) {
     k.base = base;
     Value left =
         s.transposeA ? load(b.view(0), {}, k, m) : load(b.view(0), {}, m, k);
-    Value right = s.transposeB ? load(b.view(1), group, n, k)
-                               : load(b.view(1), group, k, n);
     // Names are unique in a program, which may have tiles of two sizes.
     std::string suffix = m.tile == rowTile ? "" : "_tail";
     b.named("load_a" + suffix, left);
-    b.named("load_b" + suffix, right);
-    return b.named("product" + suffix,
-                   b.dot(left, right, acc, s.transposeA, s.transposeB));
+    KernelBuilder::Values next;
+    for (unsigned n = 0; n < count; ++n) {
+      Value right = loadRight(n);
+      std::string own = suffix + (n == 0 ? "" : "_" + std::to_string(n));
+      b.named("load_b" + own, right);
+      next.push_back(
+          b.named("product" + own,
+                  b.dot(left, right, sums[n], s.transposeA, s.transposeB)));
+    }
+    return next;
   };
-  Value zero = b.zeros({m.tile, n.tile});
+  KernelBuilder::Values zeros(count, b.zeros({m.tile, n.tile}));
   if (k.size == k.tile && s.splits == 1)
-    return step(b.idx(0), zero);
+    return step(b.idx(0), zeros);
   auto [begin, end] = depthRange();
-  return b.loop(begin, end, k.tile, {zero},
-                [&](Value base, ValueRange carried) {
-                  return KernelBuilder::Values{step(base, carried.front())};
-                })[0];
+  return b.loop(begin, end, k.tile, zeros, step);
 }
 
 void Product::placeRows() {
@@ -216,8 +230,21 @@ void Product::placeRows() {
                   : b.idx(m.size);
 }
 
+void Product::emitEpilogue(ValueRange sums) {
+  EpilogueTile tile;
+  tile.firstView = 1 + s.epilogue.matrices();
+  tile.row = m.base, tile.column = n.base;
+  tile.rows = m.tile, tile.columns = n.tile;
+  tile.limits = limitsOf(m, n);
+  tile.numRows = b.dim(b.view(b.numViews() - 1), 0);
+  hybrid::tile::emitEpilogue(b, s.epilogue, tile, sums);
+}
+
 void Product::emitTile() {
-  Value sum = sumOverDepth(), c = b.view(b.numViews() - 1);
+  KernelBuilder::Values sums = sumsOverDepth();
+  if (s.epilogue.region)
+    return emitEpilogue(sums);
+  Value sum = sums.front(), c = b.view(b.numViews() - 1);
   SmallVector<Value> limits = limitsOf(m, n);
   if (part)
     return b.store(sum, c, {part, m.base, n.base}, {1, 2}, limits);

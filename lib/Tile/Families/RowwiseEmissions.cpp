@@ -155,18 +155,10 @@ constexpr double kPi = 3.14159265358979323846;
 /// point its whole turns drop out of the product, and its error is 2^-33 turns
 /// per position, where an f32 product loses the fraction of a large angle.
 Value fixedPointAngles(Emitter &e, RotaryOp op, Value position) {
-  int64_t half = op.getRotaryDim() / 2, rows = shapeOf(position)[0];
-  double base = op.getBase().convertToDouble();
-  SmallVector<int64_t> table;
-  for (int64_t i = 0; i < half; ++i) {
-    double turns = std::pow(base, -2.0 * i / op.getRotaryDim()) / (2.0 * kPi);
-    table.push_back(static_cast<int32_t>(
-        static_cast<uint32_t>(std::llround(turns * 4294967296.0))));
-  }
-  Value perTurn = e.stretch(e.k.tableI32(table), {rows, half});
-  Value fraction =
-      e.k.toF32(e.k.mul(perTurn, e.k.broadcast(position, {rows, half})));
-  return e.k.mul(fraction, e.k.full(2.0 * kPi / 4294967296.0, {rows, half}));
+  SmallVector<int64_t> table = llvm::to_vector_of<int64_t>(rotaryTurns(op));
+  int64_t shape[] = {shapeOf(position)[0], int64_t(table.size())};
+  Value perTurn = e.stretch(e.k.tableI32(table), shape);
+  return rotaryAngles(e.k, e.k.mul(perTurn, e.k.broadcast(position, shape)));
 }
 
 /// Dynamic NTK: base · r^(d/(d-2)) with r = f T/n - (f - 1), T = max(n, end),
@@ -347,6 +339,24 @@ const llvm::StringMap<RowwiseEmission> &emissions() {
   return table;
 }
 } // namespace
+
+SmallVector<int32_t> hybrid::tile::rotaryTurns(RotaryOp op) {
+  double base = op.getBase().convertToDouble();
+  SmallVector<int32_t> turns;
+  for (int64_t i = 0; i < int64_t(op.getRotaryDim()) / 2; ++i) {
+    double perPosition =
+        std::pow(base, -2.0 * i / op.getRotaryDim()) / (2.0 * kPi);
+    turns.push_back(static_cast<int32_t>(
+        static_cast<uint32_t>(std::llround(perPosition * 4294967296.0))));
+  }
+  return turns;
+}
+
+Value hybrid::tile::rotaryAngles(KernelBuilder &k, Value fraction) {
+  Value real = k.toF32(fraction);
+  ArrayRef<int64_t> shape = shapeOf(real);
+  return k.mul(real, k.full(2.0 * kPi / 4294967296.0, shape));
+}
 
 RowwiseEmission hybrid::tile::lookupRowwiseEmission(Operation *op) {
   return emissions().lookup(op->getName().getStringRef());

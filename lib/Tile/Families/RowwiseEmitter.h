@@ -124,6 +124,12 @@ private:
   llvm::SmallVector<mlir::Value> rowLimit(mlir::Value numRows) const;
 };
 
+/// Of each frequency of a rotation, the turns per position as a fixed-point
+/// number of 32 bits behind the point.
+llvm::SmallVector<int32_t> rotaryTurns(RotaryOp op);
+/// Fractions of a turn of that form as angles in (-π, π].
+mlir::Value rotaryAngles(KernelBuilder &k, mlir::Value fraction);
+
 /// Emits the tile operations of `op` and returns the tile of its result.
 using RowwiseEmission = mlir::Value (*)(RowwiseEmitter &e, mlir::Operation *op);
 

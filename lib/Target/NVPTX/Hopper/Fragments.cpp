@@ -49,6 +49,13 @@ static Value elementOf(GpuBuilder &b, Operation *op, ValueRange operands) {
     if (isa<math::Exp2Op>(op))
       return b.intrinsic("llvm.nvvm.ex2.approx.ftz.f32", b.getF32Type(),
                          operands[0]);
+    // Off by what rounds the angle, and by 2^-20 of a whole.
+    if (isa<math::SinOp>(op))
+      return b.intrinsic("llvm.nvvm.sin.approx.ftz.f", b.getF32Type(),
+                         operands[0]);
+    if (isa<math::CosOp>(op))
+      return b.intrinsic("llvm.nvvm.cos.approx.ftz.f", b.getF32Type(),
+                         operands[0]);
   }
   return scalarOp(b, op, operands);
 }
@@ -75,7 +82,24 @@ LogicalResult KernelEmitter::emitConversion(Operation *op) {
   return success();
 }
 
+void KernelEmitter::emitWidening(arith::ExtFOp op) {
+  Type element = getElementTypeOrSelf(op.getIn().getType());
+  Values made;
+  auto append = [&](Value bits) {
+    Value narrow = b.bitcast(
+        arith::TruncIOp::create(b, b.getI16Type(), bits).getResult(), element);
+    made.push_back(arith::ExtFOp::create(b, b.getF32Type(), narrow));
+  };
+  for (Value word : tiles[op.getIn()]) {
+    append(word);
+    append(arith::ShRUIOp::create(b, word, b.i32(16)));
+  }
+  tiles[op.getResult()] = made;
+}
+
 LogicalResult KernelEmitter::emitElementwise(Operation *op) {
+  if (auto widening = dyn_cast<arith::ExtFOp>(op))
+    return emitWidening(widening), success();
   Value result = op->getResult(0);
   if (isHalf(result.getType()))
     return emitConversion(op);
@@ -132,6 +156,36 @@ void KernelEmitter::emitReduce(tile::ReduceOp reduce) {
   }
 }
 
+/// A row of numbers, of which a thread reads those of its columns.
+KernelEmitter::Values KernelEmitter::readTable(arith::ConstantOp constant) {
+  auto elements = cast<DenseElementsAttr>(constant.getValue());
+  Type element = elements.getElementType();
+  int64_t count = elements.getNumElements();
+  std::string name =
+      (kernel.getSymName() + "_table_" + Twine(numTables++)).str();
+  LLVM::GlobalOp global;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(function);
+    global = LLVM::GlobalOp::create(
+        b, LLVM::LLVMArrayType::get(element, count), /*isConstant=*/true,
+        LLVM::Linkage::Internal, name,
+        elements.reshape(RankedTensorType::get({count}, element)),
+        /*alignment=*/16, kGlobalSpace);
+  }
+  Layout layout = fragmentLayout(typeOf(constant.getResult()).getShape());
+  Value bytes = b.i32(storedBytes(element));
+  Value address = b.address(LLVM::AddressOfOp::create(b, global),
+                            b.mul(threadColumn, bytes));
+  Values made;
+  for (int64_t reg = 0; reg < layout.numRegisters(); ++reg)
+    made.push_back(b.load(
+        element, 1,
+        b.address(address, b.mul(b.i32(layout.registerOffset(reg)[1]), bytes)),
+        /*invariant=*/true)[0]);
+  return made;
+}
+
 LogicalResult KernelEmitter::emitTile(Operation *op) {
   Value result = op->getResult(0);
   auto type = typeOf(result);
@@ -140,6 +194,10 @@ LogicalResult KernelEmitter::emitTile(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<arith::ConstantOp>([&](arith::ConstantOp constant) {
         auto elements = cast<DenseElementsAttr>(constant.getValue());
+        if (!elements.isSplat()) {
+          tiles[result] = readTable(constant);
+          return success();
+        }
         Value one = arith::ConstantOp::create(
             b, cast<TypedAttr>(elements.getSplatValue<Attribute>()));
         tiles[result] = Values(count, one);
@@ -185,7 +243,26 @@ LogicalResult KernelEmitter::emitTile(Operation *op) {
         tiles[result] = tiles[reshape.getInput()];
         return success();
       })
-      .Case<tile::LoadOp>([&](auto load) { return emitLoad(load); })
+      // Columns begin at those of a fragment, so registers are a range.
+      .Case<tile::SliceOp>([&](tile::SliceOp slice) {
+        const Values &from = tiles[slice.getInput()];
+        int64_t columns = typeOf(slice.getInput()).getDimSize(1);
+        size_t perColumns = from.size() / (columns / kFragmentColumns);
+        tiles[result] = Values(ArrayRef(from).slice(
+            slice.getOffset() / kFragmentColumns * perColumns,
+            slice.getSize() / kFragmentColumns * perColumns));
+        return success();
+      })
+      .Case<tile::ConcatOp>([&](tile::ConcatOp concat) {
+        Values made;
+        for (Value input : concat.getInputs())
+          llvm::append_range(made, tiles[input]);
+        tiles[result] = made;
+        return success();
+      })
+      .Case<tile::LoadOp>([&](auto load) { return emitLoad(load), success(); })
+      .Case<tile::LoadRowsOp>(
+          [&](auto load) { return emitGather(load), success(); })
       .Case<tile::ReduceOp>(
           [&](auto reduce) { return emitReduce(reduce), success(); })
       .Default([&](Operation *other) { return emitElementwise(other); });

@@ -96,21 +96,27 @@ private:
   mlir::LogicalResult emitTile(mlir::Operation *op);
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::LogicalResult emitConversion(mlir::Operation *op);
+  void emitWidening(mlir::arith::ExtFOp op);
+  Values readTable(mlir::arith::ConstantOp constant);
   void emitReduce(tile::ReduceOp reduce);
 
-  // Vectors from memory (Loads.cpp).
-  mlir::LogicalResult emitLoad(tile::LoadOp load);
+  // From memory to registers (Loads.cpp).
+  struct Access;
+  template <typename Op> Access accessOf(Op op);
+  void emitLoad(tile::LoadOp load);
+  void loadElements(tile::LoadOp load);
+  Values loadRows(const Access &s);
+  Values loadHalves(const Access &s);
+  void emitGather(tile::LoadRowsOp load);
 
   // Stores (Stores.cpp).
-  struct Stored;
-  template <typename Store> Stored storedBy(Store store);
   mlir::LogicalResult emitStore(mlir::Operation *op);
-  void storeRows(const Stored &s);
-  void storeQuads(const Stored &s);
-  void storeElements(const Stored &s);
-  mlir::Value isInside(const Stored &s, mlir::Value row, mlir::Value column);
-  mlir::Value isAligned(const Stored &s, int64_t bytes);
-  void put(const Stored &s, mlir::Value inside, mlir::ValueRange elements,
+  void storeRows(const Access &s);
+  void storeQuads(const Access &s);
+  void storeElements(const Access &s);
+  mlir::Value isInside(const Access &s, mlir::Value row, mlir::Value column);
+  mlir::Value isAligned(const Access &s, int64_t bytes);
+  void put(const Access &s, mlir::Value inside, mlir::ValueRange elements,
            mlir::Value at);
   Values swapInQuads(mlir::ValueRange words);
 
@@ -125,6 +131,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> maps;
   llvm::DenseMap<mlir::Value, Values> tiles;
   mlir::IRMapping mapping;
+  unsigned numTables = 0;
   int64_t sharedBytes = 0, firstWarpgroup = 0, roleThreads = 0;
   mlir::Value sharedBase, warpgroup; // i32
   /// Row and column of this thread's first register in a tile of 64 rows, i32.

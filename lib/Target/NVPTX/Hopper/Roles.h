@@ -131,9 +131,11 @@ private:
   mlir::LogicalResult emitSimpleLoop(mlir::scf::ForOp loop, Frame &frame);
   tile::DotOp flyingSum(mlir::scf::ForOp loop, unsigned argument);
   llvm::SmallVector<Release> releasesBefore(tile::DotOp dot, Frame &frame);
-  mlir::LogicalResult emitFlyingLoop(mlir::scf::ForOp loop, tile::DotOp dot,
+  mlir::LogicalResult emitFlyingLoop(mlir::scf::ForOp loop,
+                                     llvm::ArrayRef<tile::DotOp> dots,
                                      Frame &frame);
-  void releaseOperands(tile::DotOp dot, mlir::Value isTaken, mlir::Value count);
+  void releaseOperands(llvm::ArrayRef<tile::DotOp> dots, mlir::Value isTaken,
+                       mlir::Value count);
   mlir::LogicalResult emitStagedLoop(mlir::scf::ForOp loop, Frame &frame);
   /// Waits for the copy of a load.
   mlir::LogicalResult await(tile::LoadOp load, Frame &frame);

@@ -10,61 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
-
-#include "../KernelLowering.h"
+#include "Access.h"
 
 using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::hopper;
 using namespace hybrid::nvptx;
 
-/// A store or a sum, and where its tile begins.
-struct KernelEmitter::Stored {
-  Value tile, view;
-  ValueRange indices, limits;
-  ArrayRef<int64_t> dims;
-  bool adds;
-
-  /// Bytes from row to row as i64, rows that are left as i32, at most those of
-  /// a warpgroup, and columns as i64; null where none is missing.
-  Value address, stride, rowsLeft, columnsLeft;
-
-  RankedTensorType type() const {
-    return cast<RankedTensorType>(tile.getType());
-  }
-};
-
-template <typename Store>
-KernelEmitter::Stored KernelEmitter::storedBy(Store store) {
-  Stored s;
-  s.tile = store.getTile();
-  s.view = store.getView();
-  s.indices = store.getIndices();
-  s.limits = store.getLimits();
-  s.dims = store.getDims();
-  s.adds = isa<tile::AccumulateOp>(store);
-  s.address = viewAddress(s.view, s.indices);
-  s.stride = b.mul(views[s.view].strides[s.dims[0]],
-                   b.i64(storedBytes(s.type().getElementType())));
-  auto left = [&](unsigned dim) -> Value {
-    return arith::SubIOp::create(
-        b, b.fromIndex(mapping.lookupOrDefault(s.limits[dim])),
-        b.fromIndex(mapping.lookupOrDefault(s.indices[s.dims[dim]])));
-  };
-  s.rowsLeft = b.i32(kRows);
-  if (!s.limits.empty()) {
-    Value rows = arith::MinSIOp::create(b, left(0), b.i64(kRows));
-    rows = arith::MaxSIOp::create(b, rows, b.i64(0));
-    s.rowsLeft = arith::TruncIOp::create(b, b.getI32Type(), rows);
-  }
-  if (s.limits.size() > 1)
-    s.columnsLeft = left(1);
-  return s;
-}
-
 /// `row` and `column` are this thread's, i32.
-Value KernelEmitter::isInside(const Stored &s, Value row, Value column) {
+Value KernelEmitter::isInside(const Access &s, Value row, Value column) {
   Value inside = b.less(row, s.rowsLeft);
   if (!s.columnsLeft)
     return inside;
@@ -73,7 +27,7 @@ Value KernelEmitter::isInside(const Stored &s, Value row, Value column) {
 
 /// Whether pieces of so many bytes begin at multiples of them in every row, and
 /// no limit cuts one.
-Value KernelEmitter::isAligned(const Stored &s, int64_t bytes) {
+Value KernelEmitter::isAligned(const Access &s, int64_t bytes) {
   Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), s.address);
   bits = arith::OrIOp::create(b, bits, s.stride);
   if (s.columnsLeft)
@@ -85,7 +39,7 @@ Value KernelEmitter::isAligned(const Stored &s, int64_t bytes) {
 }
 
 /// Stores neighbours, or adds them to what is there.
-void KernelEmitter::put(const Stored &s, Value inside, ValueRange elements,
+void KernelEmitter::put(const Access &s, Value inside, ValueRange elements,
                         Value at) {
   if (!s.adds)
     return b.storeIf(inside, elements, at);
@@ -120,7 +74,7 @@ KernelEmitter::Values KernelEmitter::swapInQuads(ValueRange words) {
 }
 
 /// 16 bytes per lane: a lane gets eight neighbouring columns of a row.
-void KernelEmitter::storeRows(const Stored &s) {
+void KernelEmitter::storeRows(const Access &s) {
   Values &words = tiles[s.tile];
   constexpr int64_t kTiles = 4, kTileColumns = 8;
   Value lane4 = arith::AndIOp::create(b, b.lane(), b.i32(3));
@@ -157,7 +111,7 @@ void KernelEmitter::storeRows(const Stored &s) {
 /// one of two neighbouring tiles of eight columns for the other lane's of the
 /// other tile: even lanes have four columns of the first, odd ones of the
 /// second.
-void KernelEmitter::storeQuads(const Stored &s) {
+void KernelEmitter::storeQuads(const Access &s) {
   Layout layout = fragmentLayout(s.type().getShape());
   constexpr int64_t kTileColumns = 8, kBytes = 4;
   const Values &elements = tiles[s.tile];
@@ -188,7 +142,7 @@ void KernelEmitter::storeQuads(const Stored &s) {
     }
 }
 
-void KernelEmitter::storeElements(const Stored &s) {
+void KernelEmitter::storeElements(const Access &s) {
   RankedTensorType type = s.type();
   Layout layout = fragmentLayout(type.getShape());
   int64_t bytes = storedBytes(type.getElementType());
@@ -227,7 +181,7 @@ LogicalResult KernelEmitter::emitStore(Operation *op) {
   if (sum && (sum.getFirst() || isHalf(sum.getTile().getType())))
     return op->emitError("adds in turns, or to 16-bit numbers; leave the "
                          "program to the generic path");
-  Stored s = sum ? storedBy(sum) : storedBy(cast<tile::StoreOp>(op));
+  Access s = sum ? accessOf(sum) : accessOf(cast<tile::StoreOp>(op));
   RankedTensorType type = s.type();
   constexpr int64_t kWide = 32, kQuads = 16;
   bool isMatrix = type.getRank() == 2 && type.getDimSize(1) > 1;

@@ -324,15 +324,40 @@ template <typename Access> void Worker::placeRows(Access from, Access made) {
       arith::AddIOp::create(b, row, firstRow()));
 }
 
+/// Whether a thread can do its part of `op` on the fragments it holds.
+static bool keepsFragments(Operation *op) {
+  auto holdsWholeRows = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getDimSize(1) %
+               kFragmentColumns ==
+           0;
+  };
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return reduce.getDim() == 1;
+  if (auto slice = dyn_cast<tile::SliceOp>(op))
+    return slice.getDim() == 1 && slice.getOffset() % kFragmentColumns == 0 &&
+           holdsWholeRows(slice.getInput()) &&
+           holdsWholeRows(slice.getResult());
+  if (auto concat = dyn_cast<tile::ConcatOp>(op))
+    return concat.getDim() == 1 &&
+           llvm::all_of(concat.getInputs(), holdsWholeRows);
+  if (auto gather = dyn_cast<tile::LoadRowsOp>(op))
+    return gather.getTile().getType().getNumElements() ==
+           gather.getTile().getType().getDimSize(0);
+  if (auto load = dyn_cast<tile::LoadOp>(op)) {
+    auto type = load.getTile().getType();
+    constexpr int64_t kPieces = 4 * kFragmentColumns;
+    return getElementTypeOrSelf(type).getIntOrFloatBitWidth() != 16 ||
+           (type.getRank() == 2 && type.getDimSize(0) > 1 &&
+            type.getDimSize(1) % kPieces == 0);
+  }
+  return isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp,
+             tile::StoreOp, tile::AccumulateOp, arith::ConstantOp>(op) ||
+         !isa<tile::TileDialect>(op->getDialect());
+}
+
 /// The op on this warpgroup's rows.
 LogicalResult Worker::emitTile(Operation *op, Frame &frame) {
-  bool isKnown =
-      isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp,
-          tile::ReduceOp, tile::LoadOp, tile::StoreOp, tile::AccumulateOp,
-          arith::ConstantOp>(op) ||
-      !isa<tile::TileDialect>(op->getDialect());
-  auto reduce = dyn_cast<tile::ReduceOp>(op);
-  if (!isKnown || (reduce && reduce.getDim() != 1))
+  if (!keepsFragments(op))
     return op->emitError("mixes rows or is unknown to a schedule for ")
            << kTarget << "; leave the program to the generic path";
   for (Value operand : op->getOperands())
@@ -351,10 +376,12 @@ LogicalResult Worker::emitTile(Operation *op, Frame &frame) {
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(made)) {
     auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-    if (!elements || !elements.isSplat())
-      return op->emitError("must be the same number everywhere");
-    constant.setValueAttr(
-        elements.resizeSplat(cast<ShapedType>(made->getResult(0).getType())));
+    auto own = cast<RankedTensorType>(made->getResult(0).getType());
+    bool isRow = own.getRank() == 2 && own.getDimSize(0) == 1;
+    if (!elements || !(elements.isSplat() || isRow))
+      return op->emitError("must be a row, or the same number everywhere");
+    if (elements.isSplat())
+      constant.setValueAttr(elements.resizeSplat(own));
   }
   if (auto load = dyn_cast<tile::LoadOp>(made))
     placeRows(cast<tile::LoadOp>(op), load);

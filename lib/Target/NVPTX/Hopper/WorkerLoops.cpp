@@ -10,8 +10,8 @@
 //   simple   the ops of the program in their order; sums whose product has a
 //            record with `wait` stay in flight until the next iteration waits
 //            for a product of its own
-//   flying   one product that adds to the sum which the loop carries: the sum
-//            stays in flight from one iteration to the next
+//   flying   nothing but products that add to the sums which the loop carries:
+//            the sums stay in flight from one iteration to the next
 //   staged   ops of stage 1 run one time step later than those of stage 0. Time
 //            step t runs stage 0 of iteration t and stage 1 of iteration t - 1,
 //            in the order of `issue`; there is a first step without stage 1 and
@@ -45,14 +45,12 @@ LogicalResult Worker::emitLoop(scf::ForOp loop, Frame &frame) {
     return store->emitError("is in a loop whose products are in flight or in "
                             "stages; put it behind the loop");
   };
-  Operation *yield = loop.getBody()->getTerminator();
-  if (loop.getNumRegionIterArgs() == 1 &&
-      llvm::hasSingleElement(loop.getBody()->getOps<tile::DotOp>()))
-    if (auto dot = yield->getOperand(0).getDefiningOp<tile::DotOp>())
-      if (dot.getAcc() == loop.getRegionIterArg(0) &&
-          record.number(dot, "wait", 0) > 0)
-        return store ? LogicalResult(refuse())
-                     : emitFlyingLoop(loop, dot, frame);
+  SmallVector<tile::DotOp> sums(loop.getBody()->getOps<tile::DotOp>());
+  bool isFlying = !sums.empty() && sums.size() == loop.getNumRegionIterArgs();
+  for (unsigned n = 0; isFlying && n < sums.size(); ++n)
+    isFlying = flyingSum(loop, n) == sums[n];
+  if (isFlying)
+    return store ? LogicalResult(refuse()) : emitFlyingLoop(loop, sums, frame);
   if (isStaged && store)
     return refuse();
   if (failed(isStaged ? emitStagedLoop(loop, frame)
@@ -177,53 +175,67 @@ LogicalResult Worker::emitSimpleLoop(scf::ForOp loop, Frame &frame) {
   return success();
 }
 
-/// Releases what the product of iteration `count` has read, where it is taken.
-void Worker::releaseOperands(tile::DotOp dot, Value isTaken, Value count) {
+/// Releases what the products of iteration `count` have read, where it is
+/// taken.
+void Worker::releaseOperands(ArrayRef<tile::DotOp> dots, Value isTaken,
+                             Value count) {
   auto branch = scf::IfOp::create(b, isTaken, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard inBranch(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  for (Value operand :
-       SetVector<Value>(dot->operand_begin(), dot->operand_end()))
+  SetVector<Value> operands;
+  for (tile::DotOp dot : dots)
+    operands.insert(dot->operand_begin(), dot->operand_end());
+  for (Value operand : operands)
     if (auto load = operand.getDefiningOp<tile::LoadOp>();
         load && record.isLoad(load) && ringOf(load).empty)
       release({&ringOf(load), placeOf(ringOf(load), count).copy, {}});
 }
 
-/// Before a product starts, at most `wait` of those before may still run; what
-/// the others have read is released.
-LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
-                                     Frame &frame) {
-  int64_t pending = record.number(dot, "wait", 0);
-  FailureOr<Value> init = get(loop, loop.getInitArgs()[0], frame);
-  if (failed(init))
-    return failure();
-  auto tile = cast<RankedTensorType>(init->getType());
-  auto type = FlightType::get(tile.getShape(), tile.getElementType());
-  Value start = AccumulatorOp::create(b, type, *init);
+/// Before the products of an iteration start, those of at most `wait`
+/// iterations before may still run; what the others have read is released.
+LogicalResult Worker::emitFlyingLoop(scf::ForOp loop,
+                                     ArrayRef<tile::DotOp> dots, Frame &frame) {
+  int64_t pending = 0, count = int64_t(dots.size());
+  for (tile::DotOp dot : dots)
+    pending = std::max(pending, record.number(dot, "wait", 0));
+  SmallVector<Value> starts;
+  SmallVector<Type> tiles;
+  for (Value carried : loop.getInitArgs()) {
+    FailureOr<Value> init = get(loop, carried, frame);
+    if (failed(init))
+      return failure();
+    auto tile = cast<RankedTensorType>(init->getType());
+    auto type = FlightType::get(tile.getShape(), tile.getElementType());
+    starts.push_back(AccumulatorOp::create(b, type, *init));
+    tiles.push_back(tile);
+  }
   Value lower = frame.map.lookup(loop.getLowerBound());
   auto made =
       scf::ForOp::create(b, lower, frame.map.lookup(loop.getUpperBound()),
-                         frame.map.lookup(loop.getStep()), ValueRange{start});
+                         frame.map.lookup(loop.getStep()), starts);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(made.getBody());
     Frame inner = frame;
     inner.map.map(loop.getInductionVar(), made.getInductionVar());
     inner.count = countOf(lower, made.getStep(), made.getInductionVar());
-    ProductWaitOp::create(b, TypeRange(), ValueRange(), pending);
-    // The last product that is done by now.
+    ProductWaitOp::create(b, TypeRange(), ValueRange(), pending * count);
+    // The last iteration whose products are done by now.
     Value done = arith::SubIOp::create(b, inner.count, index(pending + 1));
     Value isAny = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, done,
                                         passed ? passed : index(0));
-    releaseOperands(dot, isAny, done);
-    if (failed(emitDot(dot, inner, made.getRegionIterArg(0))))
-      return failure();
-    Value flight = running.back().flight;
+    releaseOperands(dots, isAny, done);
+    SmallVector<Value> flights;
+    for (auto [dot, sum] : llvm::zip_equal(dots, made.getRegionIterArgs())) {
+      if (failed(emitDot(dot, inner, sum)))
+        return failure();
+      flights.push_back(running.back().flight);
+    }
     running.clear();
     if (made.getBody()->mightHaveTerminator())
       made.getBody()->getTerminator()->erase();
     b.setInsertionPointToEnd(made.getBody());
-    scf::YieldOp::create(b, flight);
+    scf::YieldOp::create(b, flights);
   }
   for (auto load : record.getLoads())
     if (ringOf(load).loop == loop &&
@@ -232,8 +244,8 @@ LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
              << ringOf(load).buffer.getType().getCopies()
              << " buffers; products that wait for " << pending
              << " need at least " << pending + 2;
-  auto wait = ProductWaitOp::create(b, TypeRange(tile), made.getResults(), 0);
-  frame.map.map(loop.getResult(0), wait.getTiles()[0]);
+  auto wait = ProductWaitOp::create(b, tiles, made.getResults(), 0);
+  frame.map.map(loop.getResults(), wait.getTiles());
   if (!task)
     return success();
   // The copies of the last products are for the next point.
@@ -241,7 +253,7 @@ LogicalResult Worker::emitFlyingLoop(scf::ForOp loop, tile::DotOp dot,
   for (int64_t last = pending + 1; last > 0; --last) {
     Value isTaken = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
                                           iterations, index(last));
-    releaseOperands(dot, isTaken,
+    releaseOperands(dots, isTaken,
                     arith::SubIOp::create(b, passedAfter, index(last)));
   }
   return success();

@@ -344,8 +344,8 @@ tile.program @p(%a: !matrix, %b: !tile.view<128x128xbf16>, %c: !tile.view<?x128x
     %next = tile.dot %x, %w, %acc {transpose_b, tile.name = "sum"} : tensor<128x64xbf16>, tensor<128x64xbf16> -> tensor<128x128xf32>
     scf.yield %next : tensor<128x128xf32>
   }
-  // expected-error @+1 {{must be the same number everywhere}}
-  %t = arith.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
+  // expected-error @+1 {{must be a row, or the same number everywhere}}
+  %t = arith.constant dense<"0x01000000000000000000000000000000"> : tensor<128xi1>
   tile.store %sum, %c[%row, %c0] dims [0, 1] : tensor<128x128xf32>, !tile.view<?x128xf32>
   tile.return
 }

@@ -19,6 +19,8 @@ namespace hybrid::hopper {
 
 /// Threads, and rows of a product, of a warpgroup; depth of one instruction.
 inline constexpr int64_t kWarpgroupThreads = 128, kRows = 64, kStepDepth = 16;
+/// Columns of a row that four lanes hold together, two each.
+inline constexpr int64_t kFragmentColumns = 8;
 
 } // namespace hybrid::hopper
 

@@ -242,6 +242,9 @@ static double rounded(Type element, double value) {
     return float(value);
   if (element.isBF16() || element.isF16())
     return decode(element, encode(element, value));
+  // Products of fixed-point numbers wrap.
+  if (element.isInteger(32))
+    return double(int32_t(int64_t(value)));
   return value;
 }
 
@@ -279,9 +282,14 @@ std::optional<double> sim::evaluate(Operation *op, ArrayRef<double> x) {
       return x[0] >= x[1];
     }
   }
-  if (auto compare = dyn_cast<arith::CmpFOp>(op))
+  if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
     if (compare.getPredicate() == arith::CmpFPredicate::OEQ)
       return x[0] == x[1];
+    if (compare.getPredicate() == arith::CmpFPredicate::OGE)
+      return x[0] >= x[1];
+    if (compare.getPredicate() == arith::CmpFPredicate::OLE)
+      return x[0] <= x[1];
+  }
   StringRef name = op->getName().getStringRef();
   using Function = std::function<double()>;
   Function function =
@@ -306,8 +314,12 @@ std::optional<double> sim::evaluate(Operation *op, ArrayRef<double> x) {
           .Case("arith.ori", [&] { return double(whole(0) | whole(1)); })
           .Case("arith.xori", [&] { return double(whole(0) ^ whole(1)); })
           .Case("arith.select", [&] { return x[0] != 0 ? x[1] : x[2]; })
-          .Cases({"arith.index_cast", "arith.truncf", "arith.extf"},
+          .Cases({"arith.index_cast", "arith.truncf", "arith.extf",
+                  "arith.sitofp"},
                  [&] { return x[0]; })
+          .Case("math.absf", [&] { return std::fabs(x[0]); })
+          .Case("math.sin", [&] { return std::sin(x[0]); })
+          .Case("math.cos", [&] { return std::cos(x[0]); })
           .Case("math.fma", [&] { return std::fma(x[0], x[1], x[2]); })
           .Case("math.exp2", [&] { return std::exp2(x[0]); })
           .Case("math.exp", [&] { return std::exp(x[0]); })
@@ -385,6 +397,19 @@ void Interpreter::load(tile::LoadOp load) {
   set(load.getTile(), datum);
 }
 
+std::vector<double> Interpreter::gathered(tile::LoadRowsOp load) {
+  tile::HostView view = block.views[load.getView()];
+  Datum rows = get(load.getRows()), mask = get(load.getMask());
+  std::vector<double> column(rows.tile->size(), 0.0);
+  for (auto [n, element] : llvm::enumerate(column))
+    if ((*mask.tile)[n] != 0)
+      if (double *from =
+              elementAt(load, view, load.getIndices(), load.getDims(),
+                        /*limits=*/{}, {int64_t((*rows.tile)[n]), 0}))
+        element = *from;
+  return column;
+}
+
 template <typename Store> void Interpreter::store(Store store) {
   Datum tile = get(store.getTile());
   tile::HostView view = block.views[store.getView()];
@@ -420,7 +445,16 @@ bool Interpreter::runTile(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     Attribute value = constant.getValue();
-    if (auto elements = dyn_cast<DenseElementsAttr>(value))
+    auto elements = dyn_cast<DenseElementsAttr>(value);
+    if (elements && !elements.isSplat()) {
+      Datum datum;
+      datum.shape = SmallVector<int64_t, 2>(type.getShape());
+      datum.tile = std::make_shared<std::vector<double>>();
+      for (const APInt &number : elements.getValues<APInt>())
+        datum.tile->push_back(double(number.getSExtValue()));
+      return set(result, datum), true;
+    }
+    if (elements)
       value = elements.getSplatValue<Attribute>();
     double number;
     if (auto real = dyn_cast<FloatAttr>(value))
@@ -467,6 +501,22 @@ bool Interpreter::runTile(Operation *op) {
       }
       to[row] = total;
     }
+  } else if (auto slice = dyn_cast<tile::SliceOp>(op)) {
+    Datum from = get(slice.getInput());
+    for (int64_t n = 0; n < sizeOf(datum.shape); ++n)
+      to[n] = (*from.tile)[n / columns * from.shape[1] +
+                           int64_t(slice.getOffset()) + n % columns];
+  } else if (auto concat = dyn_cast<tile::ConcatOp>(op)) {
+    int64_t first = 0;
+    for (Value input : concat.getInputs()) {
+      Datum from = get(input);
+      for (int64_t n = 0; n < sizeOf(from.shape); ++n)
+        to[n / from.shape[1] * columns + first + n % from.shape[1]] =
+            (*from.tile)[n];
+      first += from.shape[1];
+    }
+  } else if (auto gather = dyn_cast<tile::LoadRowsOp>(op)) {
+    to = gathered(gather);
   } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
     to = *get(reshape.getInput()).tile;
   } else {

@@ -32,6 +32,7 @@ private:
                     mlir::ValueRange indices, llvm::ArrayRef<int64_t> dims,
                     mlir::ValueRange limits, llvm::ArrayRef<int64_t> at);
   void load(tile::LoadOp load);
+  std::vector<double> gathered(tile::LoadRowsOp load);
   template <typename Store> void store(Store store);
   bool syncAt(mlir::Operation *op, int64_t number, int64_t threads, bool waits);
   /// A copy: a new value may move the others.
