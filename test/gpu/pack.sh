@@ -9,8 +9,9 @@
 # BUILD is a built tree, CHIP the GPU's (sm_90a when not given), or cpu to try the
 # folder out without one. What is there already is kept, so that a packing which
 # was interrupted goes on; what an older compiler made is made again.
-# The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. HYBRID_GPU_STACKS and HYBRID_GPU_LENGTHS choose how many random stacks there are
-# (100, and a tenth of that in bf16) and how long sequences are.
+# The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. HYBRID_GPU_STACKS and
+# HYBRID_GPU_LENGTHS choose how many random stacks there are (100, and a tenth of that
+# in bf16, small and with the widths of large models) and how long sequences are.
 set -euo pipefail
 build=${1:?built tree} folder=${2:?folder to fill} chip=${3:-sm_90a}
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,10 +27,10 @@ if [ "$build/lib/libhybrid_runtime.so.0" -ot "$build/lib/libhybrid_runtime.a" ];
   exit 1
 fi
 
-mkdir -p "$folder"/{fixture,artefacts,mixers,stacks,lib}
-cp "$build"/bin/{hybrid-run,check-artefact} "$build/test/unit/bin/RuntimeCoreTests" "$folder/"
+mkdir -p "$folder"/{fixture,artefacts,mixers,stacks,sanitize,lib}
+cp "$build"/bin/{hybrid-run,check-artefact,run-every-kernel} "$build/test/unit/bin/RuntimeCoreTests" "$folder/"
 cp "$build"/lib/libhybrid_runtime.so.0 "$folder/lib/"
-strip "$folder"/{hybrid-run,check-artefact,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
+strip "$folder"/{hybrid-run,check-artefact,run-every-kernel,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
 cp "$build"/runtime/test/fixture/{*.so,*.ptx} "$folder/fixture/"
 cp "$source"/test/gpu/{run.sh,losses.sh,compare.py,sizes.py,packed-hybridc.py,sanitize.py,known-reports.txt} \
   "$source/docs/rationale/architecture.md" "$folder/"
@@ -51,8 +52,8 @@ in_type() {
   grep -q "dtype($2)" "$made" || { echo "no model in $1" >&2 && exit 1; }
   echo "$made"
 }
-# What a case holds is said there.
-recorder=$source/test/unit/EndToEnd/record-reference.cpp
+# Cases of an older one are recorded again.
+format=$("$build/bin/record-reference" --format)
 narrow=$(mktemp -d)
 trap 'rm -rf "$narrow"' EXIT
 specs=("$source"/examples/specs/demo.mlir "$source"/examples/specs/demo_gla.mlir
@@ -65,6 +66,11 @@ for spec in "$source"/examples/specs/demo.mlir "$source"/test/artefacts/heads.ml
     made=$(in_type "$spec" "$type" "$narrow")
     compile "$made" "$folder/artefacts/$(basename "$made" .mlir).hbx"
   done
+done
+
+# Small models with every kind of kernel, for the sanitizers.
+for spec in "$source"/test/gpu/sanitize/*.mlir; do
+  compile "$spec" "$folder/sanitize/$(basename "$spec" .mlir).hbx" --cpu-levels=x86-64
 done
 
 # What the cases of sizes compile, which running them in small tells.
@@ -95,7 +101,7 @@ for spec in "$source"/test/gpu/mixers/*.mlir; do
   compile "$(in_type "$spec" bf16 "$narrow")" "$stem-bf16.hbx" --cpu-levels=x86-64
   missing=()
   for length in "${lengths[@]}"; do
-    { [ "$stem.$length.json" -nt "$spec" ] && [ "$stem.$length.json" -nt "$recorder" ]; } ||
+    { [ "$stem.$length.json" -nt "$spec" ] && grep -q "\"format\":$format\b" "$stem.$length.json"; } ||
       missing+=("$length")
   done
   [ ${#missing[@]} -eq 0 ] ||
@@ -104,13 +110,15 @@ done
 
 "$build/bin/record-reference" --random "$folder/stacks" 0 "$stacks"
 "$build/bin/record-reference" --random "$folder/stacks" 0 $(((stacks + 9) / 10)) bf16
+"$build/bin/record-reference" --random "$folder/stacks" 0 $(((stacks + 9) / 10)) bf16 wide
 for spec in "$folder"/stacks/random-*.mlir; do
   compile "$spec" "${spec%.mlir}.hbx" --cpu-levels=x86-64
 done
 
 # To be unpacked with tar, or python3 -m tarfile -e.
 archive=${folder%/}.tar.xz
-tar -C "$(dirname "$folder")" --sort=name -cJf "$archive" "$(basename "$folder")"
+# Artefacts have much in common, further apart than xz looks by default.
+XZ_OPT=-9 tar -C "$(dirname "$folder")" --sort=name -cJf "$archive" "$(basename "$folder")"
 size=$(stat -c %s "$archive")
 printf '%s: %d.%d MB\n' "$archive" $((size / 1000000)) $((size / 100000 % 10))
 if [ "$size" -gt "$limit" ]; then

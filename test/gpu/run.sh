@@ -2,30 +2,44 @@
 # Everything that needs a GPU, in one command; the exit code says whether all of
 # it passed.
 #
-#   test/gpu/run.sh [--quick | --sanitize] [--seconds=N] [--jobs=N] [--device=cuda:0] [FOLDER]
+#   test/gpu/run.sh [--parts=PART[:SECONDS],...] [--seconds=N] [--jobs=N] [--mps]
+#                   [--device=cuda:0] [FOLDER]
 #
 # FOLDER was filled by pack.sh, maybe on another machine. When run from a source
-# tree without it, build/dev is packed first. --quick leaves out the 200 repeats.
-# --sanitize runs compute-sanitizer's tools and nothing else. --seconds ends in
-# time: what was not done by then is listed, and the exit code is 2 when all else
-# passed; with --sanitize each of the tools has the time. Models beside the oracle
-# and random stacks share the GPU in --jobs processes (8). So do the other checks
-# when --jobs is given, else one follows the other: eight at once took twenty times
-# as long each, because a GPU gives every process a time slice between its short
-# launches. --device=cpu runs what needs no GPU, to try this program and a folder
-# out.
+# tree without it, build/dev is packed first. The parts, in the order in which they
+# run unless --parts gives another:
+#
+#   oracle       every mixer beside what the oracle said
+#   stacks       random stacks beside the processor
+#   conformance  the runtime's own tests
+#   training     the losses of a short training beside those of the processor
+#   artefacts    every way to run an artefact that must agree
+#   repeats      200 repeats of a training step: the same bits
+#   sizes        past 2^31 elements, extreme numbers; alone, because of its memory
+#   kernels      those of sm_90a's own, and their times beside PyTorch
+#   sanitize     compute-sanitizer's tools on every kind of kernel; only when asked
+#
+# --seconds ends all of it in time, SECONDS a part; with sanitize each tool has them.
+# What was not done by then is listed, and the exit code is 2 when all else passed.
+# Models beside the oracle, random stacks and tools share the GPU in --jobs processes
+# (8). So do the other checks when --jobs is given or with --mps, which starts
+# NVIDIA's multi-process service for them where there is one; else one follows the
+# other: eight at once took twenty times as long each, because a GPU gives every
+# process a time slice between its short launches. --device=cpu runs what needs no
+# GPU, to try this program and a folder out.
 #
 # The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. Reports of
-# compute-sanitizer that are not faults are in known-reports.txt.
+# compute-sanitizer that are not faults are in known-reports.txt. With HYBRID_TEST_LOG,
+# the name of a file, it gets all output of checks that failed or ran under a tool.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-quick='' sanitize='' limit=0 jobs=8 alone=yes device=cuda:0
+parts='' limit=0 jobs=8 alone=yes mps='' device=cuda:0
 while [[ ${1:-} == --* ]]; do
   case $1 in
-  --quick) quick=yes ;;
-  --sanitize) sanitize=yes ;;
+  --parts=*) parts=${1#*=} ;;
   --seconds=*) limit=${1#*=} ;;
   --jobs=*) jobs=${1#*=} alone='' ;;
+  --mps) mps=yes ;;
   --device=*) device=${1#*=} ;;
   *)
     echo "unknown option '$1'; see the head of $0" >&2
@@ -60,33 +74,50 @@ processors() {
   echo "$first-$((first + width - 1))"
 }
 
-begin=0 # of what --seconds limits
+over=0 # when time is over, in seconds of this program; 0: never
 # Seconds that are left, 0 without a limit; 1 when they are over.
 left() {
-  local end=$((begin + limit))
-  [ "$limit" -eq 0 ] && echo 0 || echo $((end > SECONDS ? end - SECONDS : 1))
+  [ "$over" -eq 0 ] && echo 0 || echo $((over > SECONDS ? over - SECONDS : 1))
+}
+# set_limit SECONDS: from now on, within the limit of all; 0: that limit alone.
+set_limit() {
+  over=$limit
+  if [ "$1" -gt 0 ] && { [ "$limit" -eq 0 ] || [ $((SECONDS + $1)) -lt "$limit" ]; }; then
+    over=$((SECONDS + $1))
+  fi
 }
 
+# What ends a check that does not end by itself when time is over.
+grace() {
+  local seconds
+  seconds=$(left)
+  echo $((seconds > 0 ? seconds + 3 : 0))
+}
+
+log=${HYBRID_TEST_LOG:-/dev/null}
 # A job of its own: its line, and its output where that matters. The result is a
 # file, so that the last line can tell what failed.
 run_check() {
   local name=$1 start=$SECONDS code=0 output
   shift
-  output=$(timeout "$(left)" "$@" 2>&1) || code=$?
+  output=$(timeout -k 5 "$(grace)" "$@" 2>&1) || code=$?
   if [ $code -eq 0 ]; then
-    printf 'pass  %-44s %3d s\n' "$name" $((SECONDS - start))
-  elif [ $code -eq 124 ]; then
+    printf 'pass  %-48s %3d s\n' "$name" $((SECONDS - start))
+    echo >"$(mktemp "$out/passed.XXXXXX")"
+  elif [ $code -eq 124 ] || [ $code -eq 137 ]; then
     echo "$name" >"$(mktemp "$out/skipped.XXXXXX")"
   else
     echo "$name" >"$(mktemp "$out/failed.XXXXXX")"
-    printf 'FAIL  %-44s %3d s\n%s\n' "$name" $((SECONDS - start)) \
+    printf 'FAIL  %-48s %3d s\n%s\n' "$name" $((SECONDS - start)) \
       "$(printf '%s\n' "$output" | grep -v '^ok ' | tail -25)"
   fi
+  # One write, so that jobs do not mix.
+  printf '%s\n' "== $name: exit code $code after $((SECONDS - start)) s" "$output" >>"$log"
 }
 
 # name, then a command whose output matters only when it fails
 check() {
-  if [ "$limit" -gt 0 ] && [ $((SECONDS - begin)) -ge "$limit" ]; then
+  if [ "$over" -gt 0 ] && [ $SECONDS -ge "$over" ]; then
     echo "$1" >"$(mktemp "$out/skipped.XXXXXX")"
     return
   fi
@@ -104,7 +135,7 @@ finish() {
   local skipped failed
   skipped=$(cat "$out"/skipped.* 2>/dev/null)
   failed=$(cat "$out"/failed.* 2>/dev/null)
-  printf '%d seconds\n' $SECONDS
+  printf '%d passed in %d seconds\n' "$(find "$out" -name 'passed.*' | wc -l)" $SECONDS
   [ -z "$skipped" ] || printf 'not done for lack of time:\n%s\n' "$skipped"
   if [ -n "$failed" ]; then
     printf 'failed:\n%s\n' "$failed"
@@ -115,17 +146,16 @@ finish() {
   exit 0
 }
 
-# Half of the jobs and processors each: both have many models. They end by themselves a little
-# before the time is over, to say what they found.
+# compare.py WHAT FOLDER: it ends by itself a little before the time is over, to say
+# what it found.
 compare() {
-  local seconds share=$((jobs > 1 ? 2 : 1))
+  local seconds
   seconds=$(left)
   [ "$seconds" -le 20 ] || seconds=$((seconds - 10))
-  check 'every mixer beside the oracle' "$python" compare.py "--device=$device" \
-    "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" oracle mixers
-  check 'random stacks beside the processor' "$python" compare.py "--device=$device" \
-    "--jobs=$(((jobs + 1) / 2))" "--seconds=$seconds" processor stacks
+  share=1
+  check "$1" "$python" compare.py "--device=$device" "--jobs=$jobs" "--seconds=$seconds" "$2" "$3"
   wait
+  share=$jobs
 }
 
 # Of an artefact in a narrow type, the same in f32.
@@ -134,76 +164,151 @@ exact() {
   case $1 in *-bf16.hbx | *-f16.hbx) [ ! -e "$wide" ] || echo "--exact=$wide" ;; esac
 }
 
-# Sizes past 2^31 and the like. Left out where nothing was packed for it.
-sizes() {
-  [ ! -d functions ] || check 'sizes and extreme numbers' "$python" sizes.py \
-    "--device=$device" "--seconds=$(left)" "$@"
-}
-
-if [ "$device" = cpu ]; then
-  compare
-  sizes --small
-  # shellcheck disable=SC2046 # an option or nothing
-  for artefact in artefacts/*.hbx; do
-    check "$(basename "$artefact" .hbx), 65 tokens" ./check-artefact "$artefact" 65 cpu \
-      $(exact "$artefact")
-  done
-  finish
-fi
-
-if ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
-  echo 'no GPU here'
-  exit 1
-fi
-
-if [ -n "$sanitize" ]; then
-  for tool in memcheck racecheck initcheck synccheck; do
-    begin=$SECONDS
-    for artefact in artefacts/*.hbx; do
-      check "$(basename "$artefact" .hbx), $tool" "$python" sanitize.py "$tool" \
-        ./check-artefact "$artefact" 9 "$device" --no-poison
-    done
-    wait
-  done
-  finish
-fi
-
-# The longest first.
-compare
-[ -z "$alone" ] || jobs=1 share=1
+run_oracle() { compare 'every mixer beside the oracle' oracle mixers; }
+run_stacks() { compare 'random stacks beside the processor' processor stacks; }
 
 # The runtime's own model, from PTX.
-check 'conformance of the runtime' env "HYBRID_TEST_DEVICE=$device" \
-  "HYBRID_FIXTURE_FOLDER=$PWD/fixture" ./RuntimeCoreTests --gtest_brief=1 \
-  '--gtest_filter=Model.*:State.*:Trainer.*:TrainingRun.*:Evaluate.*'
+run_conformance() {
+  check 'conformance of the runtime' env "HYBRID_TEST_DEVICE=$device" \
+    "HYBRID_FIXTURE_FOLDER=$PWD/fixture" ./RuntimeCoreTests --gtest_brief=1 \
+    '--gtest_filter=Model.*:State.*:Trainer.*:TrainingRun.*:Evaluate.*'
+}
 
-# A short training on both devices: the same losses up to rounding.
-for artefact in artefacts/demo*.hbx; do
-  name=$(basename "$artefact" .hbx)
-  check "$name, losses of training" ./losses.sh "$artefact" "$device" "$out/$name"
-done
+# The same losses up to rounding.
+run_training() {
+  local artefact name
+  for artefact in artefacts/demo*.hbx; do
+    name=$(basename "$artefact" .hbx)
+    check "$name, losses of training" ./losses.sh "$artefact" "$device" "$out/$name"
+  done
+}
 
 # What the compiler made: every way to run it, against the processor too.
-for artefact in artefacts/*.hbx; do
-  name=$(basename "$artefact" .hbx)
-  # shellcheck disable=SC2046 # an option or nothing
-  for tokens in 1 63 64 65 200; do
-    check "$name, $tokens tokens" ./check-artefact "$artefact" "$tokens" "$device" \
-      $(exact "$artefact")
+run_artefacts() {
+  local artefact tokens name
+  for artefact in artefacts/*.hbx; do
+    name=$(basename "$artefact" .hbx)
+    for tokens in 1 63 64 65 200; do
+      [ "$device" != cpu ] || [ "$tokens" = 65 ] || continue
+      # shellcheck disable=SC2046 # an option or nothing
+      check "$name, $tokens tokens" ./check-artefact "$artefact" "$tokens" "$device" \
+        $(exact "$artefact")
+    done
   done
-  [ -n "$quick" ] ||
-    check "$name, 200 repeats of a step" ./check-artefact "$artefact" 40 "$device" --repeats=200
-done
-wait
-sizes # alone, because of its memory
-wait
+}
+
+run_repeats() {
+  local artefact
+  for artefact in artefacts/*.hbx mixers/*.hbx sanitize/*.hbx; do
+    check "$(basename "$artefact" .hbx), 200 repeats of a step" \
+      ./check-artefact "$artefact" 130 "$device" --repeats=200 \
+      --only-repeats --no-poison
+  done
+}
+
+# Left out where nothing was packed for it.
+run_sizes() {
+  [ -d functions ] || return
+  local small=''
+  [ "$device" != cpu ] || small=--small
+  share=1
+  check 'sizes and extreme numbers' "$python" sizes.py "--device=$device" \
+    "--seconds=$(left)" $small
+  wait
+  share=$jobs
+}
 
 # Kernels of sm_90a's own against f64, and their times beside cuBLASLt and cuDNN.
-if [ -e kernels/manifest.json ] && "$python" -c 'import torch' 2>/dev/null; then
-  jobs=1
+run_kernels() {
+  [ -e kernels/manifest.json ] && "$python" -c 'import torch' 2>/dev/null || return
   check 'kernels of sm_90a' sh -c "'$python' gpu_kernels.py kernels >kernels/times.txt 2>&1 ||
     { cat kernels/times.txt && false; }"
   wait
   cat kernels/times.txt
+}
+
+# Long calls are for the model that is there for them.
+run_sanitize() {
+  local tool artefact tokens name seconds=$1
+  for tool in racecheck synccheck memcheck initcheck; do
+    set_limit "$seconds"
+    for artefact in sanitize/*.hbx; do
+      name=$(basename "$artefact" .hbx) tokens=300
+      [ "$name" != long ] || tokens=4100
+      check "$name, $tool" "$python" sanitize.py "--seconds=$(left)" "$tool" \
+        ./run-every-kernel "$artefact" "$tokens" "$device"
+    done
+    wait
+  done
+  # That the tools saw everything.
+  for artefact in sanitize/*.hbx; do
+    name=$(basename "$artefact" .hbx) tokens=300
+    [ "$name" != long ] || tokens=4100
+    check "$name, every kernel runs" ./run-every-kernel "$artefact" "$tokens" "$device" --count
+  done
+}
+
+# NVIDIA's multi-process service, with pipes of its own, which only checks that are
+# told of them use. Without it `alone` stays.
+start_mps() {
+  local pipes=$out/mps
+  command -v nvidia-cuda-mps-control >/dev/null || { echo 'no multi-process service here' && return; }
+  mkdir -p "$pipes"
+  export CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes
+  # shellcheck disable=SC2012 # the first of our own names
+  if nvidia-cuda-mps-control -d >/dev/null 2>&1 &&
+    timeout 30 ./check-artefact "$(ls artefacts/*.hbx | head -1)" 1 "$device" >/dev/null 2>&1; then
+    alone=''
+    return
+  fi
+  stop_mps
+  echo 'the multi-process service does not work here'
+}
+stop_mps() {
+  echo quit | timeout 10 nvidia-cuda-mps-control >/dev/null 2>&1
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+
+if [ "$device" = cpu ]; then
+  [ -n "$parts" ] || parts=oracle,stacks,sizes,artefacts
+elif ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; then
+  echo 'no GPU here'
+  exit 1
 fi
+[ -n "$parts" ] || parts=oracle,stacks,conformance,training,artefacts,repeats,sizes,kernels
+
+all_jobs=$jobs
+# For a part of many processes with short launches.
+share_gpu() {
+  [ -z "$mps" ] || [ "$device" = cpu ] || start_mps
+}
+# One process at a time, unless several share the GPU well.
+take_turns() {
+  share_gpu
+  [ -z "$alone" ] || [ "$device" = cpu ] || { jobs=1 && share=1; }
+}
+for part in ${parts//,/ }; do
+  seconds=0
+  case $part in *:*) seconds=${part#*:} part=${part%%:*} ;; esac
+  set_limit "$seconds"
+  jobs=$all_jobs share=$all_jobs
+  case $part in
+  oracle) share_gpu; run_oracle ;;
+  stacks) share_gpu; run_stacks ;;
+  conformance) run_conformance ;;
+  training) take_turns; run_training ;;
+  artefacts) take_turns; run_artefacts ;;
+  repeats) take_turns; run_repeats ;;
+  sizes) run_sizes ;;
+  kernels) run_kernels ;;
+  sanitize) run_sanitize "$seconds" ;;
+  *)
+    echo "unknown part '$part'; see the head of $0" >&2
+    exit 2
+    ;;
+  esac
+  wait
+  [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] || stop_mps
+  echo "-- $part until $SECONDS s"
+done
 finish

@@ -24,17 +24,17 @@ CLEAN = "========= COMPUTE-SANITIZER\nok\n========= ERROR SUMMARY: 0 errors\n"
 
 
 class Sanitize(unittest.TestCase):
-    def run_on(self, output, known="", code=0, tool="racecheck"):
-        """What sanitize.py makes of a sanitizer that prints `output`."""
+    def run_on(self, output, known="", code=0, tool="racecheck", wait=0, options=()):
+        """What sanitize.py makes of a sanitizer that prints `output` and waits."""
         with tempfile.TemporaryDirectory() as folder:
             place = pathlib.Path(folder)
             (place / "sanitize.py").write_text((FOLDER / "sanitize.py").read_text())
             (place / "known-reports.txt").write_text(known)
             (place / "output").write_text(output)
             fake = place / "fake"
-            fake.write_text(f"#!/bin/sh\ncat '{place}/output'\nexit {code}\n")
+            fake.write_text(f"#!/bin/sh\ncat '{place}/output'\nsleep {wait}\nexit {code}\n")
             fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
-            done = subprocess.run([sys.executable, place / "sanitize.py", f"--sanitizer={fake}", tool, "true"],
+            done = subprocess.run([sys.executable, place / "sanitize.py", f"--sanitizer={fake}", *options, tool, "true"],
                                   capture_output=True, text=True)
             return done.returncode, done.stdout + done.stderr
 
@@ -65,6 +65,23 @@ class Sanitize(unittest.TestCase):
 
     def test_a_command_that_fails(self):
         self.assertEqual(self.run_on(CLEAN, code=3)[0], 1)
+
+    def test_reports_of_one_place_are_one(self):
+        place = "========= Error: Race reported between Write access at k3+0x40\n=========     and Read access at k3+0x80 "
+        code, text = self.run_on("".join(f"{place}[{count} hazards]\n=========\n" for count in (16, 24)))
+        self.assertEqual(code, 1)
+        self.assertIn("2 times:\n", text)
+        self.assertIn("2 new reports at 1 places", text)
+
+    def test_time_is_over(self):
+        code, text = self.run_on("========= COMPUTE-SANITIZER\nran  loss\n", wait=60, options=["--seconds=1"])
+        self.assertEqual(code, 124, text)
+        self.assertIn("ran  loss", text)
+
+    def test_what_was_reported_before_time_was_over(self):
+        code, text = self.run_on(RACE, wait=60, options=["--seconds=1"])
+        self.assertEqual(code, 1, text)
+        self.assertIn("2 new reports", text)
 
     def test_a_list_with_a_mistake(self):
         code, text = self.run_on(CLEAN, "racecheck | k3\n")
@@ -218,6 +235,18 @@ class Run(unittest.TestCase):
         self.assertEqual(code, 2, text)
         self.assertIn("not done for lack of time:\n", text)
         self.assertIn("one, 65 tokens", text)
+
+    def test_a_part_has_time_of_its_own(self):
+        code, text = self.run_on("exec sleep 60", "--parts=artefacts:1,oracle")
+        self.assertEqual(code, 2, text)
+        self.assertIn("one, 65 tokens", text)
+        self.assertIn("pass  every mixer beside the oracle", text)
+        self.assertNotIn("random stacks", text)
+
+    def test_a_part_that_there_is_not(self):
+        code, text = self.run_on("exit 0", "--parts=oracle,sums")
+        self.assertEqual(code, 2)
+        self.assertIn("unknown part 'sums'", text)
 
     def test_a_comparison_that_had_no_time(self):
         code, text = self.run_on("exit 0", compare="raise SystemExit(124)")

@@ -44,7 +44,7 @@ namespace {
 /// Text of the parts of one spec.
 class SpecWriter {
 public:
-  explicit SpecWriter(Random &random) : random(random) {}
+  SpecWriter(Random &random, bool isWide) : random(random), isWide(isWide) {}
 
   std::string softmax(int64_t heads);
   std::string recurrent(int64_t heads);
@@ -65,6 +65,8 @@ private:
   }
 
   Random &random;
+  /// Heads as wide as in large models, of which a few are enough.
+  bool isWide;
 };
 } // namespace
 
@@ -72,7 +74,8 @@ std::string SpecWriter::softmax(int64_t heads) {
   std::string text = "hybrid.softmax" + clause("heads", heads);
   if (heads % 2 == 0 && random.chance(50))
     text += clause("kv_heads", heads / 2);
-  text += clause("head_dim", random.pick({8, 16, 24}));
+  text += clause("head_dim",
+                 isWide ? random.pick({64, 128}) : random.pick({8, 16, 24}));
   switch (random.between(0, 3)) {
   case 0:
   case 1:
@@ -102,9 +105,12 @@ std::string SpecWriter::softmax(int64_t heads) {
 std::string SpecWriter::recurrent(int64_t heads) {
   bool gla = random.chance(50);
   std::string text = gla ? "hybrid.gla" : "hybrid.gdn";
-  text += clause("heads", heads) + clause("head_dim", random.pick({8, 16}));
+  text +=
+      clause("heads", heads) +
+      clause("head_dim", isWide ? random.pick({32, 64}) : random.pick({8, 16}));
   if (random.chance(50))
-    text += clause("value_dim", random.pick({8, 24}));
+    text += clause("value_dim",
+                   isWide ? random.pick({64, 128}) : random.pick({8, 24}));
   if (random.chance(50))
     text +=
         random.chance(50) ? clause("conv", random.between(2, 4)) : " conv(off)";
@@ -157,9 +163,9 @@ static std::vector<int64_t> randomLengths(Random &random, bool isLong) {
   return lengths;
 }
 
-RandomStack cases::makeRandomStack(uint64_t seed) {
+static RandomStack makeStack(uint64_t seed, bool isWide) {
   Random random(seed);
-  SpecWriter writer(random);
+  SpecWriter writer(random, isWide);
   RandomStack stack;
   stack.seed = seed;
   // Few sizes, so that stacks have programs in common.
@@ -167,19 +173,43 @@ RandomStack cases::makeRandomStack(uint64_t seed) {
   const int64_t trained = 24;
   std::string text = "hybrid.model @random vocab(" +
                      std::to_string(stack.vocab) + ") width(" +
-                     std::to_string(random.pick({8, 16, 24, 40})) +
+                     std::to_string(isWide ? random.pick({64, 128})
+                                           : random.pick({8, 16, 24, 40})) +
                      ") layers(" + std::to_string(random.between(2, 3)) + ")";
   if (random.chance(50))
     text += " tied";
   text += " trained(" + std::to_string(trained) + ") {\n  " + writer.plan();
   if (random.chance(70))
     text += "\n  hybrid.mlp swiglu(" +
-            std::to_string(random.pick({8, 24, 48})) + ")";
+            std::to_string(isWide ? random.pick({64, 192})
+                                  : random.pick({8, 24, 48})) +
+            ")";
   stack.spec = text + "\n}\n";
   stack.lengths = randomLengths(random, seed % 2 == 1);
   int64_t longest = *llvm::max_element(stack.lengths);
   stack.splits = !writer.usesDynamicNtk || longest <= trained;
   return stack;
+}
+
+RandomStack cases::makeRandomStack(uint64_t seed) {
+  return makeStack(seed, /*isWide=*/false);
+}
+
+RandomStack cases::makeWideStack(uint64_t seed) {
+  return makeStack(seed, /*isWide=*/true);
+}
+
+RandomStack cases::withDropout(RandomStack stack, llvm::StringRef rate) {
+  stack.spec.insert(stack.spec.find(" {"), (" dropout(" + rate + ")").str());
+  return stack;
+}
+
+RandomStack cases::drawDropout(RandomStack stack) {
+  // Not of the numbers that say the rest, so that a seed stays what it was.
+  Random random(stack.seed ^ 0x64726f706f7574);
+  return random.chance(40)
+             ? withDropout(std::move(stack), random.pick({"0.1", "0.3", "0.5"}))
+             : stack;
 }
 
 std::string cases::inType(std::string spec, llvm::StringRef dtype) {

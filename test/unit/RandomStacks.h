@@ -56,6 +56,15 @@ struct RandomStack {
 /// any window and stride of the model.
 RandomStack makeRandomStack(uint64_t seed);
 
+/// The same with the widths and head dims of large models, for which a target
+/// may have kernels of their own.
+RandomStack makeWideStack(uint64_t seed);
+
+/// The stack with dropout: at this rate, or, for two of five seeds, at one of
+/// three.
+RandomStack withDropout(RandomStack stack, llvm::StringRef rate);
+RandomStack drawDropout(RandomStack stack);
+
 /// The spec with a compute type: "bf16", "f16".
 std::string inType(std::string spec, llvm::StringRef dtype);
 

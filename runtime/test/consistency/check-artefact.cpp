@@ -8,6 +8,7 @@
 //
 //   check-artefact ARTEFACT [TOKENS] [DEVICE] [--repeats=N] [--no-poison]
 //                  [--exact=ARTEFACT] [--products=compiled|cublaslt|auto]
+//                  [--only-repeats]
 //
 // Runs a compiled model in every way that must give the same numbers, with
 // random weights and working memory full of NaN, and compares:
@@ -21,7 +22,8 @@
 //   processor           a GPU and the processor: up to rounding
 //   graphs              launches one by one and as a graph: the same bits
 //   rollback, save      as if the tokens taken back were never seen
-//   backward            twice the same bits; batches in parts; finite
+//   backward            twice the same bits; batches in parts, unless elements
+//                       are left out at random; finite
 //   repeats             N training steps from one state: the same bits
 //   training            the loss of one batch falls
 //   exact               in a narrow type: errors beside the same model in f32
@@ -38,6 +40,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Agreement.h"
+
 #include "core/Context.h"
 #include "core/Random.h"
 #include "core/State.h"
@@ -50,67 +54,9 @@
 #include <unistd.h>
 
 using namespace hyb::rt;
+using namespace hyb::test;
 
 namespace {
-
-/// Ends the program with a message when something did not work at all.
-void need(const Status &status) {
-  if (status.ok())
-    return;
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  std::exit(1);
-}
-template <typename T> T need(Result<T> result) {
-  need(result.status());
-  return std::move(*result);
-}
-
-/// How far two ways to compute the same may be apart by rounding, by the
-/// compute type that the artefact says: `forward` of logits and losses,
-/// `lastRow` of logits when the rest of the call is the same, `backward` of
-/// gradients, `parts` of gradients summed over calls.
-struct Bounds {
-  ElementType type;
-  double forward, lastRow, backward, parts;
-};
-/// Of f32 the largest differences, of others the root mean square, which is
-/// what random models may be off in that type (RandomStackTest.cpp).
-constexpr Bounds kBounds[] = {{ElementType::F32, 1e-4, 1e-5, 1e-3, 1e-4},
-                              {ElementType::BF16, 0.02, 0.02, 0.1, 0.1},
-                              {ElementType::F16, 0.005, 0.005, 0.03, 0.03}};
-
-using Rows = std::vector<float>;
-using Ids = std::vector<int32_t>;
-
-/// The differences of numbers from what is expected, relative to the size of
-/// that; infinite when one is not a number.
-struct Difference {
-  double largest = 0, rms = 0;
-};
-Difference difference(const Rows &actual, const Rows &expected) {
-  Difference result;
-  if (actual.size() != expected.size())
-    return {INFINITY, INFINITY};
-  double differences = 0, squares = 0;
-  for (size_t i = 0; i < actual.size(); ++i) {
-    double d = std::abs(static_cast<double>(actual[i]) - expected[i]);
-    if (!(d <= result.largest))
-      result.largest = std::isnan(d) ? INFINITY : d;
-    differences += d * d;
-    squares += static_cast<double>(expected[i]) * expected[i];
-  }
-  double size = std::sqrt(
-      std::max(1e-30, squares / std::max<size_t>(1, expected.size())));
-  result.rms =
-      std::isfinite(differences)
-          ? std::sqrt(differences / std::max<size_t>(1, expected.size())) / size
-          : INFINITY;
-  result.largest /= size;
-  return result;
-}
-Difference largerOf(const Difference &a, const Difference &b) {
-  return {std::max(a.largest, b.largest), std::max(a.rms, b.rms)};
-}
 
 class Checker {
 public:
@@ -120,19 +66,17 @@ public:
       : path(path), exact(exact), device(device), products(products),
         tokens(tokens), poison(poison), repeats(repeats) {}
 
-  int run();
+  /// All checks, or repeats alone.
+  int run(bool all);
 
 private:
-  struct Machine {
-    std::unique_ptr<Runtime> runtime;
-    std::unique_ptr<Model> model;
-    std::unique_ptr<Context> context;
-  };
   Machine open(int threads, const char *level = nullptr,
                const std::string &device = "cpu") const;
   std::unique_ptr<State> state(const Machine &machine, int64_t slots = 1,
                                int64_t depth = 0, int64_t chunk = 0) const;
-  Ids someIds(int64_t count, const char *name) const;
+  Ids someIds(int64_t count, const char *name) const {
+    return randomIds(count, name, vocabulary);
+  }
   Rows extend(const Machine &machine, State &state, const Ids &ids,
               hyb_logits which = HYB_LOGITS_ALL, int64_t slot = 0) const;
   /// Feeds `ids` in pieces of the lengths given, the last one repeated.
@@ -145,11 +89,7 @@ private:
   Rows gradientOf(const Machine &machine, const Ids &ids, const Ids &labels,
                   const std::vector<hyb_segment> &segments) const;
 
-  float inType(float value) const {
-    return type == ElementType::BF16  ? bf16ToFloat(floatToBf16(value))
-           : type == ElementType::F16 ? f16ToFloat(floatToF16(value))
-                                      : value;
-  }
+  void checkAll();
   void measureType();
   void checkLoss();
   void checkSplits();
@@ -161,11 +101,11 @@ private:
   void checkStates();
   void checkBackward();
   void checkTraining();
+  bool hasDropout() const;
   void report(const char *name, double error, double limit);
   /// By the measure of the artefact's compute type; `limit` 0: the same bits.
   void report(const char *name, const Difference &found, double limit) {
-    bool exact = limit == 0 || bounds->type == ElementType::F32;
-    report(name, exact ? found.largest : found.rms, limit);
+    report(name, limit == 0 ? found.largest : found.in(bounds->type), limit);
   }
 
   std::string path, exact, device, products;
@@ -176,8 +116,8 @@ private:
   int failures = 0;
   const Bounds *bounds = nullptr;
   Bounds measured = {};
-  /// What weights are numbers of.
-  ElementType type = ElementType::F32;
+  /// What weights are numbers of; by default the model's compute type.
+  std::optional<ElementType> type;
   Machine main;
 };
 
@@ -189,36 +129,18 @@ void Checker::report(const char *name, double error, double limit) {
   std::fflush(stdout);
 }
 
-Checker::Machine Checker::open(int threads, const char *level,
-                               const std::string &device) const {
-  Machine machine;
-  hyb_runtime_options options;
-  hyb_runtime_options_init(&options, sizeof(options));
+Machine Checker::open(int threads, const char *level,
+                      const std::string &device) const {
+  MachineOptions options;
   options.threads = threads;
-  options.cpu_level = level;
-  options.device = device.c_str();
+  options.level = level;
+  options.device = device;
   // The processor has but one way to compute them.
   if (device != "cpu")
-    options.products = products.c_str();
-  machine.runtime = need(Runtime::create(options));
-  machine.model = need(Model::open(*machine.runtime, path));
-  const ParameterTable &table = machine.model->parameterTable();
-  need(machine.model->initialise(1));
-  // Parameters that start at 0 or 1 would hide mistakes.
-  for (const ParameterInfo &info : table.parameters) {
-    Rows values(static_cast<size_t>(info.elements));
-    need(machine.model->readParameter(info, values.data()));
-    for (size_t i = 0; i < values.size(); ++i)
-      values[i] = inType(
-          values[i] + static_cast<float>(
-                          0.1 * (RandomStream(2, info.path).uniform(i) - 0.5)));
-    need(machine.model->writeParameter(info, values.data()));
-  }
-  hyb_context_options room;
-  hyb_context_options_init(&room, sizeof(room));
-  room.poison = poison;
-  machine.context = need(Context::create(*machine.model, room));
-  return machine;
+    options.products = products;
+  options.poison = poison;
+  options.weights = type;
+  return openMachine(path, options);
 }
 
 std::unique_ptr<State> Checker::state(const Machine &machine, int64_t slots,
@@ -230,14 +152,6 @@ std::unique_ptr<State> Checker::state(const Machine &machine, int64_t slots,
   options.rollback_depth = depth;
   options.chunk = chunk;
   return need(State::create(*machine.model, options));
-}
-
-Ids Checker::someIds(int64_t count, const char *name) const {
-  Ids ids;
-  for (int64_t i = 0; i < count; ++i)
-    ids.push_back(static_cast<int32_t>(RandomStream(3, name).below(
-        static_cast<uint64_t>(vocabulary), static_cast<uint64_t>(i))));
-  return ids;
 }
 
 Rows Checker::extend(const Machine &machine, State &state, const Ids &ids,
@@ -324,9 +238,9 @@ void Checker::measureType() {
          3 * backward);
   measured = *bounds;
   for (double *bound : {&measured.forward, &measured.lastRow})
-    *bound = std::max(*bound, std::sqrt(2.0) * forward);
+    *bound = std::max(*bound, kTwoWays * forward);
   for (double *bound : {&measured.backward, &measured.parts})
-    *bound = std::max(*bound, std::sqrt(2.0) * backward);
+    *bound = std::max(*bound, kTwoWays * backward);
   bounds = &measured;
 }
 
@@ -553,6 +467,17 @@ void Checker::checkStates() {
   report("save, load, snapshot, reset", worst, 0);
 }
 
+// What is left out depends on the row in the call, so parts leave out others.
+bool Checker::hasDropout() const {
+  ModelTables tables = main.model->planTables();
+  const std::vector<PlanBuffer> &buffers =
+      tables.plan.entries.at("backward").buffers;
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [](const PlanBuffer &buffer) {
+                       return buffer.kind == BufferKind::RandomKey;
+                     });
+}
+
 void Checker::checkBackward() {
   Ids ids = someIds(2 * tokens, "backward"),
       labels = someIds(2 * tokens, "labels");
@@ -569,7 +494,8 @@ void Checker::checkBackward() {
   Rows second = gradientOf(main, half(ids, 1), half(labels, 1), one);
   for (size_t i = 0; i < sum.size(); ++i)
     sum[i] += second[i];
-  report("backward in parts", difference(sum, whole), bounds->parts);
+  if (!hasDropout())
+    report("backward in parts", difference(sum, whole), bounds->parts);
   Ids none(ids.size(), kIgnoreLabel);
   Rows zero = gradientOf(main, ids, none, both);
   report("no labels, no gradient", difference(zero, Rows(zero.size())), 0);
@@ -594,23 +520,25 @@ void Checker::checkTraining() {
   report("loss after training / before", last / first, 0.7);
 }
 
-int Checker::run() {
+int Checker::run(bool all) {
   main = open(2, nullptr, device);
   vocabulary = main.model->meta().vocabulary;
   type = main.model->computeType();
-  if (type != ElementType::F32)
-    main = open(2, nullptr, device); // with weights of its type
-  bounds = std::find_if(std::begin(kBounds), std::end(kBounds),
-                        [&](const Bounds &row) { return row.type == type; });
-  if (bounds == std::end(kBounds))
-    need(failure(HYB_UNSUPPORTED, "no bounds are known of models in %s",
-                 elementTypeName(type)));
+  bounds = &boundsOf(*type);
   std::printf("%s in %s, %s on %s, %lld tokens\n",
-              main.model->meta().name.c_str(), elementTypeName(type),
+              main.model->meta().name.c_str(), elementTypeName(*type),
               main.model->codeName().c_str(),
               main.model->device().description().c_str(),
               static_cast<long long>(tokens));
-  if (!exact.empty() && type != ElementType::F32)
+  if (all)
+    checkAll();
+  if (repeats > 0)
+    checkRepeats();
+  return failures ? 1 : 0;
+}
+
+void Checker::checkAll() {
+  if (!exact.empty() && *type != ElementType::F32)
     measureType();
   checkLoss();
   checkSplits();
@@ -624,9 +552,6 @@ int Checker::run() {
   checkTraining();
   if (!main.model->device().isHost())
     checkGraphs();
-  if (repeats > 0)
-    checkRepeats();
-  return failures ? 1 : 0;
 }
 
 } // namespace
@@ -635,11 +560,13 @@ int main(int argc, char **argv) {
   std::vector<std::string> plain;
   std::string exact, products = "compiled";
   int repeats = 0;
-  bool poison = true;
+  bool poison = true, all = true;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word.compare(0, 10, "--repeats=") == 0)
       repeats = std::atoi(argv[i] + 10);
+    else if (word == "--only-repeats")
+      all = false;
     else if (word == "--no-poison")
       poison = false;
     else if (word.compare(0, 8, "--exact=") == 0)
@@ -653,12 +580,12 @@ int main(int argc, char **argv) {
     std::fprintf(stderr,
                  "usage: %s ARTEFACT [TOKENS] [DEVICE] [--repeats=N] "
                  "[--no-poison] [--exact=ARTEFACT] "
-                 "[--products=compiled|cublaslt|auto]\n",
+                 "[--products=compiled|cublaslt|auto] [--only-repeats]\n",
                  argv[0]);
     return 2;
   }
   return Checker(plain[0], plain.size() > 1 ? std::atoll(plain[1].c_str()) : 70,
                  plain.size() > 2 ? plain[2] : "cpu", repeats, poison, exact,
                  products)
-      .run();
+      .run(all);
 }

@@ -44,7 +44,7 @@ bool within(const std::map<uint64_t, uint64_t> &blocks, uint64_t address,
 }
 
 /// One past the last byte that a view reaches.
-uint64_t reach(const rt::KernelView &view) {
+uint64_t reach(const rt::KernelView &view, uint64_t elementBytes) {
   uint64_t last = 0;
   for (int d = 0; d < 4; ++d) {
     bool unused = view.sizes[d] == 0 && view.strides[d] == 0;
@@ -53,7 +53,7 @@ uint64_t reach(const rt::KernelView &view) {
     if (!unused)
       last += static_cast<uint64_t>((view.sizes[d] - 1) * view.strides[d]);
   }
-  return 4 * (last + 1);
+  return elementBytes * (last + 1);
 }
 
 } // namespace
@@ -208,8 +208,10 @@ int FakeGpu::load(const void *image, FakeModule **module) {
   for (std::string line; std::getline(lines, line) && !line.empty();) {
     std::istringstream words(line);
     FakeFunction function;
-    words >> function.symbol >> function.views >> function.scratch >>
-        function.maps;
+    std::string views;
+    words >> function.symbol >> views >> function.scratch >> function.maps;
+    for (char digit : views == "-" ? "" : views)
+      function.views.push_back(static_cast<uint64_t>(digit - '0'));
     function.kernel = made->image.function(function.symbol);
     if (function.kernel)
       made->functions[function.symbol] = function;
@@ -234,7 +236,7 @@ int FakeGpu::prepare(const KernelNode &node, FakeLaunch *launch) {
   const auto *words = static_cast<const uint64_t *>(node.parameters[0]);
   launch->function = function;
   launch->tasks = node.gridX;
-  launch->parameters.assign(words, words + 9 * function->views + 4);
+  launch->parameters.assign(words, words + 9 * function->views.size() + 4);
   // Each map was encoded here, of memory that is still there, and lies as the
   // driver wants it.
   for (size_t n = 0; n < function->maps; ++n) {
@@ -282,9 +284,9 @@ int FakeGpu::execute(const FakeLaunch &launch) {
   const auto *views =
       reinterpret_cast<const rt::KernelView *>(launch.parameters.data());
   const int64_t *grid = reinterpret_cast<const int64_t *>(
-      launch.parameters.data() + 9 * launch.function->views);
-  for (size_t i = 0; i < launch.function->views; ++i) {
-    uint64_t bytes = reach(views[i]);
+      launch.parameters.data() + 9 * launch.function->views.size());
+  for (size_t i = 0; i < launch.function->views.size(); ++i) {
+    uint64_t bytes = reach(views[i], launch.function->views[i]);
     uint64_t base = reinterpret_cast<uintptr_t>(views[i].base);
     if (bytes > 0 && !isDevice(base, bytes)) {
       lastingError =

@@ -43,7 +43,8 @@ inline constexpr uint64_t kFakeMapMagic = 0x70616d726f736e65;
 struct FakeFunction {
   rt::KernelHandle kernel = nullptr;
   std::string symbol;
-  size_t views = 0;
+  /// The bytes of an element of each.
+  std::vector<uint64_t> views;
   int64_t scratch = 0;
   size_t maps = 0;
   int dynamicShared = 48 << 10;

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // What the fake driver accepts as a cubin: a line per kernel with its symbol,
-// the number of its views, the scratch it wants and the number of its tensor
-// maps, an empty line, and an ELF shared object of the processor. Both sides
-// run tasks with the same views, so an artefact for the processor becomes one
-// for the fake GPU by repacking.
+// the bytes of an element of each of its views (a digit each), the scratch it
+// wants and the number of its tensor maps, an empty line, and an ELF shared
+// object of the processor. Both sides run tasks with the same views, so an
+// artefact for the processor becomes one for the fake GPU by repacking.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ inline const char *kFakeChip = "sm_90a";
 
 struct FakeKernel {
   std::string symbol;
-  size_t views;
+  /// A digit per view: "44" is two of four bytes an element.
+  std::string views;
   int64_t scratch;
   size_t maps = 0;
 };
@@ -40,9 +41,9 @@ inline std::string fakeImage(const std::vector<FakeKernel> &kernels,
   std::string text =
       std::string(kFakeMagic) + " " + std::to_string(object.size()) + "\n";
   for (const FakeKernel &kernel : kernels)
-    text += kernel.symbol + " " + std::to_string(kernel.views) + " " +
-            std::to_string(kernel.scratch) + " " + std::to_string(kernel.maps) +
-            "\n";
+    text += kernel.symbol + " " + (kernel.views.empty() ? "-" : kernel.views) +
+            " " + std::to_string(kernel.scratch) + " " +
+            std::to_string(kernel.maps) + "\n";
   return text + "\n" + object;
 }
 

@@ -31,14 +31,19 @@ namespace {
 
 std::string textOf(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
-/// How many views each kernel is launched with.
-std::vector<size_t> viewCounts(const Plan &plan) {
-  std::vector<size_t> counts(plan.kernels.size());
+/// The bytes of an element of each view that a kernel is launched with.
+std::vector<std::string> viewWidths(const Plan &plan) {
+  std::vector<std::string> widths(plan.kernels.size());
   for (const auto &[name, entry] : plan.entries)
     for (const PlanLaunch &launch : entry.launches)
-      for (const PlanAlternative &alternative : launch.alternatives)
-        counts[alternative.kernel] = alternative.views.size();
-  return counts;
+      for (const PlanAlternative &alternative : launch.alternatives) {
+        std::string &digits = widths[alternative.kernel];
+        digits.clear();
+        for (const PlanView &view : alternative.views)
+          digits +=
+              std::to_string(elementBytes(entry.buffers[view.buffer].type));
+      }
+  return widths;
 }
 
 Status convert(const std::string &from, const std::string &to) {
@@ -54,7 +59,7 @@ Status convert(const std::string &from, const std::string &to) {
                    from.c_str());
   HYB_ASSIGN(Plan plan, Plan::parse(planText));
   HYB_ASSIGN(JsonDocument rows, parseJsonObject(planText, "plan"));
-  std::vector<size_t> views = viewCounts(plan);
+  std::vector<std::string> views = viewWidths(plan);
   std::vector<FakeKernel> kernels;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     Json &row = rows["kernels"][i];

@@ -96,6 +96,7 @@ private:
 struct Shared {
   /// Null: f32.
   const Narrow *narrow = nullptr;
+  bool isWide = false;
   Worst forward, backward;
   /// Small models have many programs in common.
   cpu::ProgramCache programs;
@@ -127,8 +128,9 @@ public:
     expectForward(compiled.loss(batch), expected, "loss");
     std::vector<float> losses;
     auto gradients = compiled.backward(batch, losses);
-    expectForward(losses, expected, "loss of backward");
-    auto oracle = compiled.oracleBackward(batch);
+    std::vector<double> trained;
+    auto oracle = compiled.oracleBackward(batch, &trained);
+    expectForward(losses, trained, "loss of backward");
     EXPECT_EQ(gradients.size(), oracle.size());
     double largest = 0;
     for (const auto &[path, gradient] : oracle)
@@ -214,7 +216,9 @@ private:
 };
 
 void checkStack(uint64_t seed, Shared &shared) {
-  cases::RandomStack stack = cases::makeRandomStack(seed);
+  cases::RandomStack stack =
+      cases::drawDropout(shared.isWide ? cases::makeWideStack(seed)
+                                       : cases::makeRandomStack(seed));
   if (shared.narrow)
     stack.spec = cases::inType(std::move(stack.spec), shared.narrow->dtype);
   std::string level = levelOf(seed);
@@ -267,7 +271,8 @@ TEST(RandomStacks, HalfAreLong) {
 }
 
 /// Checks the chosen seeds, or `count` from 0 on.
-static void checkStacks(const Narrow *narrow, uint64_t count) {
+static void checkStacks(const Narrow *narrow, uint64_t count,
+                        bool isWide = false) {
   uint64_t first = 0;
   if (const char *chosen = std::getenv("HYBRID_RANDOM_STACKS")) {
     auto [firstText, countText] = llvm::StringRef(chosen).split(':');
@@ -277,6 +282,7 @@ static void checkStacks(const Narrow *narrow, uint64_t count) {
   }
   Shared shared;
   shared.narrow = narrow;
+  shared.isWide = isWide;
   std::atomic<uint64_t> next = first;
   auto work = [&] {
     for (uint64_t seed; (seed = next++) < first + count;)
@@ -309,4 +315,22 @@ TEST(RandomStacks, MatchTheOracle) {
 TEST(RandomStacks, MatchTheOracleInNarrowTypes) {
   for (const Narrow &narrow : kNarrow)
     checkStacks(&narrow, 6);
+}
+
+// What a GPU has kernels of its own for, in the type that it has them for; the
+// bounds of the narrow sizes hold.
+TEST(RandomStacks, WideOnesMatchTheOracleInBf16) {
+  checkStacks(&kNarrow[0], 4, /*isWide=*/true);
+}
+
+TEST(RandomStacks, SomeHaveDropout) {
+  unsigned count = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    std::string plain = cases::makeRandomStack(seed).spec;
+    std::string drawn = cases::drawDropout(cases::makeRandomStack(seed)).spec;
+    count += drawn != plain;
+    EXPECT_EQ(drawn.find(" dropout(") != std::string::npos, drawn != plain);
+  }
+  EXPECT_GT(count, 25u);
+  EXPECT_LT(count, 55u);
 }

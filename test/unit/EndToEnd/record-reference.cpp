@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 //   record-reference SPEC FOLDER LENGTH...    weights and one case per length
-//   record-reference --random FOLDER FIRST COUNT [DTYPE]
+//   record-reference --random FOLDER FIRST COUNT [DTYPE [wide]]
 //                                             specs of random stacks
+//   record-reference --format                 the number in every case
 //
 // A machine with a GPU has no compiler and no oracle. For each length of one
 // sequence a case holds the tokens and what the oracle gives in fp64: losses,
@@ -40,6 +41,9 @@ namespace json = llvm::json;
 
 namespace {
 
+/// What a case holds and how it came about. Old cases are recorded again, which
+/// takes minutes.
+constexpr int kFormat = 2;
 /// Numbers of a tensor that are kept at most.
 constexpr size_t kSamples = 192;
 /// Moved parameters are for the few sequences so short that nothing averages
@@ -162,6 +166,7 @@ json::Object record(CompiledModel &model, int64_t length) {
   if (length <= kLongestMoved)
     moved = sensitivity(model, batch, exact);
   return json::Object{
+      {"format", kFormat},
       {"length", length},
       {"ids", array(batch.ids)},
       {"labels", array(batch.labels)},
@@ -203,15 +208,17 @@ int recordReference(llvm::StringRef specPath, llvm::StringRef folder,
 }
 
 int writeRandom(llvm::StringRef folder, llvm::StringRef first,
-                llvm::StringRef count, llvm::StringRef dtype) {
+                llvm::StringRef count, llvm::StringRef dtype, bool isWide) {
   uint64_t begin, number;
   if (first.getAsInteger(10, begin) || count.getAsInteger(10, number))
     fail("FIRST and COUNT are numbers");
   for (uint64_t seed = begin; seed < begin + number; ++seed) {
-    cases::RandomStack stack = cases::makeRandomStack(seed);
-    std::string stem =
-        (folder + "/random-" + (dtype.empty() ? "" : dtype + "-")).str() +
-        std::to_string(seed);
+    cases::RandomStack stack = cases::drawDropout(
+        isWide ? cases::makeWideStack(seed) : cases::makeRandomStack(seed));
+    std::string stem = (folder + "/random-" + (isWide ? "wide-" : "") +
+                        (dtype.empty() ? "" : dtype + "-"))
+                           .str() +
+                       std::to_string(seed);
     if (!dtype.empty())
       stack.spec = cases::inType(std::move(stack.spec), dtype);
     write(stem + ".mlir", stack.spec);
@@ -226,14 +233,20 @@ int writeRandom(llvm::StringRef folder, llvm::StringRef first,
 
 int main(int count, char **arguments) {
   llvm::ArrayRef<const char *> given(arguments + 1, arguments + count);
-  if ((given.size() == 4 || given.size() == 5) &&
-      llvm::StringRef(given[0]) == "--random")
+  if (given.size() == 1 && llvm::StringRef(given[0]) == "--format") {
+    llvm::outs() << kFormat << "\n";
+    return 0;
+  }
+  if (given.size() >= 4 && given.size() <= 6 &&
+      llvm::StringRef(given[0]) == "--random" &&
+      (given.size() < 6 || llvm::StringRef(given[5]) == "wide"))
     return writeRandom(given[1], given[2], given[3],
-                       given.size() == 5 ? given[4] : "");
+                       given.size() >= 5 ? given[4] : "", given.size() == 6);
   if (given.size() >= 3)
     return recordReference(given[0], given[1], given.drop_front(2));
   llvm::errs()
       << "usage: record-reference SPEC FOLDER LENGTH...\n"
-         "       record-reference --random FOLDER FIRST COUNT [DTYPE]\n";
+         "       record-reference --random FOLDER FIRST COUNT [DTYPE [wide]]\n"
+         "       record-reference --format\n";
   return 2;
 }

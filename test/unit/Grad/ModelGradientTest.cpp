@@ -138,16 +138,11 @@ TEST(ModelGradient, RandomStacks) {
     checkGradients(makeRandomStack(seed));
 }
 
-static RandomStack withDropout(RandomStack stack) {
-  stack.spec.insert(stack.spec.find(" {"), " dropout(0.3)");
-  return stack;
-}
-
 /// With the keys of a call its loss is a function of the parameters like any
 /// other; `loss` has nothing left out.
 TEST(ModelGradient, OfWhatDropoutKeeps) {
   for (uint64_t seed : {0, 2, 6}) {
-    RandomStack stack = withDropout(makeRandomStack(seed));
+    RandomStack stack = withDropout(makeRandomStack(seed), "0.3");
     SCOPED_TRACE("seed " + std::to_string(stack.seed) + "\n" + stack.spec);
     Model model(stack);
     size_t count = model.numParameters();
@@ -185,7 +180,7 @@ TEST(ModelGradient, RecomputeAndFuseAreExact) {
   for (uint64_t seed = 0; seed < 16; seed += 2) {
     RandomStack stack = makeRandomStack(seed);
     if (seed % 4 == 0)
-      stack = withDropout(stack);
+      stack = withDropout(stack, "0.3");
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + stack.spec);
     Model plain(stack), again(stack, Recompute::layer),
         cheap(stack, Recompute::selective), fused(stack, Recompute::none, true),
