@@ -146,6 +146,17 @@ static void remarkResources(ModuleOp module, const nvptx::AssembledCode &code) {
   }
 }
 
+void hybrid::describeKernels(Plan &plan, const nvptx::CompiledPtx &compiled) {
+  for (auto [kernel, code] : llvm::zip_equal(plan.kernels, compiled.kernels)) {
+    kernel.scratch = code.sharedBytes;
+    kernel.threads = code.threads;
+    kernel.overlaps = code.overlaps;
+    kernel.persistent = code.persistent;
+    for (const nvptx::TensorMap &map : code.maps)
+      kernel.maps.push_back({map.view, map.type, map.box});
+  }
+}
+
 Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   StringRef chip = StringRef(made.name).split(':').second;
   TimingScope chipTiming = timing.nest(("code for " + chip).str());
@@ -162,15 +173,7 @@ Outcome Compiler::makeCodeForCUDA(ModuleOp module, ArtefactTarget &made) {
   Outcome outcome = generate(module, run, &tooLarge);
   if (outcome != Outcome::Ok)
     return outcome;
-  for (auto [kernel, code] :
-       llvm::zip_equal(made.plan.kernels, compiled->kernels)) {
-    kernel.scratch = code.sharedBytes;
-    kernel.threads = code.threads;
-    kernel.overlaps = code.overlaps;
-    kernel.persistent = code.persistent;
-    for (const nvptx::TensorMap &map : code.maps)
-      kernel.maps.push_back({map.view, map.type, map.box});
-  }
+  describeKernels(made.plan, *compiled);
   if (Outcome outcome =
           dump(Phase::Target, (chip + ".ptx").str(), compiled->ptx);
       outcome != Outcome::Ok)

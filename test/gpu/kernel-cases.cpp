@@ -22,13 +22,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <cuda.h>
 #include <dlfcn.h>
 #include <fstream>
 #include <string>
 #include <vector>
 
 namespace {
+
+// Of the driver's API, which is opened by name: nothing of a toolkit is needed.
+using CUresult = int;
+using CUdevice = int;
+using CUcontext = struct CUctx_st *;
+using CUmodule = struct CUmod_st *;
+using CUfunction = struct CUfunc_st *;
+using CUstream = struct CUstream_st *;
+using CUdeviceptr = unsigned long long;
+constexpr CUresult CUDA_SUCCESS = 0;
+constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
 /// The driver's functions, by name.
 struct Driver {

@@ -28,9 +28,9 @@ if [ "$build/lib/libhybrid_runtime.so.0" -ot "$build/lib/libhybrid_runtime.a" ];
 fi
 
 mkdir -p "$folder"/{fixture,artefacts,mixers,stacks,sanitize,lib}
-cp "$build"/bin/{hybrid-run,check-artefact,run-every-kernel} "$build/test/unit/bin/RuntimeCoreTests" "$folder/"
+cp "$build"/bin/{hybrid-run,check-artefact,run-every-kernel,kernel-cases} "$build/test/unit/bin/RuntimeCoreTests" "$folder/"
 cp "$build"/lib/libhybrid_runtime.so.0 "$folder/lib/"
-strip "$folder"/{hybrid-run,check-artefact,run-every-kernel,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
+strip "$folder"/{hybrid-run,check-artefact,run-every-kernel,kernel-cases,RuntimeCoreTests,lib/libhybrid_runtime.so.0}
 cp "$build"/runtime/test/fixture/{*.so,*.ptx} "$folder/fixture/"
 cp "$source"/test/gpu/{run.sh,losses.sh,compare.py,sizes.py,packed-hybridc.py,sanitize.py,known-reports.txt} \
   "$source/docs/rationale/architecture.md" "$folder/"
@@ -94,6 +94,15 @@ if [ "$chip" = sm_90a ]; then
   cp "$source/bench/gpu_kernels.py" "$folder/"
 fi
 
+# Kernels of every family and every fault of code generation, with what the
+# interpreter says.
+if [ "$chip" = sm_90a ] && [ ! "$folder/cases" -nt "$build/test/unit/bin/HybridTargetNVPTXTests" ]; then
+  rm -rf "$folder/cases" && mkdir "$folder/cases"
+  HYBRID_GPU_CASES=$folder/cases "$build/test/unit/bin/HybridTargetNVPTXTests" \
+    --gtest_brief=1 '--gtest_filter=-*Specs*' >/dev/null
+  rm "$folder"/cases/*.ptx "$folder"/cases/*.mlir
+fi
+
 # Every mixer, with what the oracle says at every length; in bf16 it says the same.
 for spec in "$source"/test/gpu/mixers/*.mlir; do
   stem=$folder/mixers/$(basename "$spec" .mlir)
@@ -108,11 +117,10 @@ for spec in "$source"/test/gpu/mixers/*.mlir; do
     "$build/bin/record-reference" "$spec" "$folder/mixers" "${missing[@]}"
 done
 
-"$build/bin/record-reference" --random "$folder/stacks" 0 "$stacks"
-"$build/bin/record-reference" --random "$folder/stacks" 0 $(((stacks + 9) / 10)) bf16
-"$build/bin/record-reference" --random "$folder/stacks" 0 $(((stacks + 9) / 10)) bf16 wide
-for spec in "$folder"/stacks/random-*.mlir; do
-  compile "$spec" "${spec%.mlir}.hbx" --cpu-levels=x86-64
+tenth=$(((stacks + 9) / 10))
+for kind in "$stacks" "$tenth bf16" "$tenth bf16 wide"; do
+  # shellcheck disable=SC2086 # a number, a type and a word
+  "$build/bin/random-artefacts" "$folder/stacks" "${target#cpu,}" 0 $kind
 done
 
 # To be unpacked with tar, or python3 -m tarfile -e.

@@ -11,6 +11,7 @@
 #
 #   oracle       every mixer beside what the oracle said
 #   stacks       random stacks beside the processor
+#   cases        kernels of every family beside the interpreter's results
 #   conformance  the runtime's own tests
 #   training     the losses of a short training beside those of the processor
 #   artefacts    every way to run an artefact that must agree
@@ -103,6 +104,8 @@ run_check() {
   output=$(timeout -k 5 "$(grace)" "$@" 2>&1) || code=$?
   if [ $code -eq 0 ]; then
     printf 'pass  %-48s %3d s\n' "$name" $((SECONDS - start))
+    # What a check found, where it says so.
+    printf '%s\n' "$output" | grep -E '^[0-9]+ passed, |kernels ran$|^  did not run: |^known, '
     echo >"$(mktemp "$out/passed.XXXXXX")"
   elif [ $code -eq 124 ] || [ $code -eq 137 ]; then
     echo "$name" >"$(mktemp "$out/skipped.XXXXXX")"
@@ -165,6 +168,9 @@ exact() {
 }
 
 run_oracle() { compare 'every mixer beside the oracle' oracle mixers; }
+run_cases() {
+  [ -d cases ] && check 'kernels beside the interpreter' ./kernel-cases cases/*.case
+}
 run_stacks() { compare 'random stacks beside the processor' processor stacks; }
 
 # The runtime's own model, from PTX.
@@ -241,6 +247,7 @@ run_sanitize() {
     wait
   done
   # That the tools saw everything.
+  set_limit "$seconds"
   for artefact in sanitize/*.hbx; do
     name=$(basename "$artefact" .hbx) tokens=300
     [ "$name" != long ] || tokens=4100
@@ -275,7 +282,7 @@ elif ! nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,nohe
   echo 'no GPU here'
   exit 1
 fi
-[ -n "$parts" ] || parts=oracle,stacks,conformance,training,artefacts,repeats,sizes,kernels
+[ -n "$parts" ] || parts=cases,oracle,stacks,conformance,training,artefacts,repeats,sizes,kernels
 
 all_jobs=$jobs
 # For a part of many processes with short launches.
@@ -295,6 +302,7 @@ for part in ${parts//,/ }; do
   case $part in
   oracle) share_gpu; run_oracle ;;
   stacks) share_gpu; run_stacks ;;
+  cases) run_cases ;;
   conformance) run_conformance ;;
   training) take_turns; run_training ;;
   artefacts) take_turns; run_artefacts ;;

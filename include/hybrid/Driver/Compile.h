@@ -25,6 +25,10 @@ namespace hybrid {
 
 class Statistics;
 
+namespace nvptx {
+struct CompiledPtx;
+} // namespace nvptx
+
 /// How a run of the compiler ended, and the exit code of its program.
 enum class Outcome {
   Ok = 0,
@@ -123,6 +127,9 @@ private:
   /// Of the input, which may be a spec or what a spec becomes.
   Phase firstPhase = Phase::Spec;
 };
+
+/// Gives the kernels of a plan what their code says of a launch.
+void describeKernels(Plan &plan, const nvptx::CompiledPtx &compiled);
 
 /// The first phase that has something to do: the input may be a spec or the
 /// functions that a spec becomes.

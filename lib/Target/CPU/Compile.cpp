@@ -27,21 +27,6 @@ using namespace hybrid;
 using namespace hybrid::cpu;
 
 //===----------------------------------------------------------------------===//
-// Cache
-//===----------------------------------------------------------------------===//
-
-const CompiledProgram *ProgramCache::find(StringRef key) {
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = programs.find(key);
-  return found == programs.end() ? nullptr : found->second.get();
-}
-
-void ProgramCache::add(StringRef key, const CompiledProgram &program) {
-  std::lock_guard<std::mutex> lock(mutex);
-  programs.try_emplace(key, std::make_unique<CompiledProgram>(program));
-}
-
-//===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
 

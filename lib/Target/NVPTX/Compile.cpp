@@ -207,9 +207,20 @@ FailureOr<CompiledPtx> hybrid::nvptx::compile(ModuleOp module,
   std::vector<CompiledPtx> made(programs->size());
   auto tooLarge = std::make_unique<bool[]>(programs->size());
   std::vector<std::string> errors = runProgramJobs(
-      options.jobs, made.size(), [&](ProgramContext &context, size_t index) {
-        return compileProgram(context, bytecode[index], *chip,
-                              options.newestPtx, made[index], tooLarge[index]);
+      options.jobs, made.size(),
+      [&](ProgramContext &context, size_t index) -> llvm::Error {
+        const CompiledPtx *known =
+            options.cache ? options.cache->find(bytecode[index]) : nullptr;
+        if (known) {
+          made[index] = *known;
+          return llvm::Error::success();
+        }
+        llvm::Error error =
+            compileProgram(context, bytecode[index], *chip, options.newestPtx,
+                           made[index], tooLarge[index]);
+        if (options.cache && !error)
+          options.cache->add(bytecode[index], made[index]);
+        return error;
       });
   for (auto [index, error] : llvm::enumerate(errors))
     if (!error.empty()) {

@@ -75,7 +75,9 @@ private:
   int64_t tokens, vocabulary = 0;
   Machine machine;
   Results results;
-  std::set<std::string> ran, all;
+  /// How often each kernel ran.
+  std::map<std::string, int> ran;
+  std::set<std::string> all;
   bool isFirst = true;
 };
 
@@ -149,7 +151,7 @@ Results EveryKernel::run(const std::string &device, bool counts) {
       all.insert(kernel.name);
     machine.context->watch(
         [](void *user, const hyb_launch *launch) {
-          static_cast<std::set<std::string> *>(user)->insert(launch->kernel);
+          ++(*static_cast<std::map<std::string, int> *>(user))[launch->kernel];
         },
         &ran);
   }
@@ -173,7 +175,11 @@ Results EveryKernel::run(const std::string &device, bool counts) {
 }
 
 void EveryKernel::printCount() const {
-  std::printf("%zu of %zu kernels ran\n", ran.size(), all.size());
+  int launches = 0;
+  for (const auto &[name, count] : ran)
+    launches += count;
+  std::printf("%d launches; %zu of %zu kernels ran\n", launches, ran.size(),
+              all.size());
   for (const std::string &name : all)
     if (!ran.count(name))
       std::printf("  did not run: %s\n", name.c_str());

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 //
 //   record-reference SPEC FOLDER LENGTH...    weights and one case per length
-//   record-reference --random FOLDER FIRST COUNT [DTYPE [wide]]
-//                                             specs of random stacks
 //   record-reference --format                 the number in every case
 //
 // A machine with a GPU has no compiler and no oracle. For each length of one
@@ -22,7 +20,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Harness.h"
-#include "RandomStacks.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/bit.h"
@@ -207,28 +204,6 @@ int recordReference(llvm::StringRef specPath, llvm::StringRef folder,
   return 0;
 }
 
-int writeRandom(llvm::StringRef folder, llvm::StringRef first,
-                llvm::StringRef count, llvm::StringRef dtype, bool isWide) {
-  uint64_t begin, number;
-  if (first.getAsInteger(10, begin) || count.getAsInteger(10, number))
-    fail("FIRST and COUNT are numbers");
-  for (uint64_t seed = begin; seed < begin + number; ++seed) {
-    cases::RandomStack stack = cases::drawDropout(
-        isWide ? cases::makeWideStack(seed) : cases::makeRandomStack(seed));
-    std::string stem = (folder + "/random-" + (isWide ? "wide-" : "") +
-                        (dtype.empty() ? "" : dtype + "-"))
-                           .str() +
-                       std::to_string(seed);
-    if (!dtype.empty())
-      stack.spec = cases::inType(std::move(stack.spec), dtype);
-    write(stem + ".mlir", stack.spec);
-    json::Value value(json::Object{{"lengths", array(stack.lengths)},
-                                   {"vocab", stack.vocab}});
-    write(stem + ".json", llvm::formatv("{0}\n", value).str());
-  }
-  return 0;
-}
-
 } // namespace
 
 int main(int count, char **arguments) {
@@ -237,16 +212,9 @@ int main(int count, char **arguments) {
     llvm::outs() << kFormat << "\n";
     return 0;
   }
-  if (given.size() >= 4 && given.size() <= 6 &&
-      llvm::StringRef(given[0]) == "--random" &&
-      (given.size() < 6 || llvm::StringRef(given[5]) == "wide"))
-    return writeRandom(given[1], given[2], given[3],
-                       given.size() >= 5 ? given[4] : "", given.size() == 6);
   if (given.size() >= 3)
     return recordReference(given[0], given[1], given.drop_front(2));
-  llvm::errs()
-      << "usage: record-reference SPEC FOLDER LENGTH...\n"
-         "       record-reference --random FOLDER FIRST COUNT [DTYPE [wide]]\n"
-         "       record-reference --format\n";
+  llvm::errs() << "usage: record-reference SPEC FOLDER LENGTH...\n"
+                  "       record-reference --format\n";
   return 2;
 }

@@ -9,9 +9,8 @@
 #define HYBRID_TARGET_CPU_COMPILE_H
 
 #include "hybrid/Target/CPU/Level.h"
+#include "hybrid/Target/ProgramCache.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,17 +30,7 @@ struct CompiledProgram {
   std::string llvmIR, assembly;
 };
 
-/// Programs that were compiled before, by content; for whoever compiles many
-/// models with the same programs. May be used by several threads.
-class ProgramCache {
-public:
-  const CompiledProgram *find(llvm::StringRef key);
-  void add(llvm::StringRef key, const CompiledProgram &program);
-
-private:
-  std::mutex mutex;
-  llvm::StringMap<std::unique_ptr<CompiledProgram>> programs;
-};
+using ProgramCache = hybrid::ProgramCache<CompiledProgram>;
 
 struct Options {
   /// Path of `ld.lld`; empty: the one beside LLVM's tools, then one on PATH.

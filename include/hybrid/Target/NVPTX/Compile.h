@@ -8,6 +8,7 @@
 #ifndef HYBRID_TARGET_NVPTX_COMPILE_H
 #define HYBRID_TARGET_NVPTX_COMPILE_H
 
+#include "hybrid/Target/ProgramCache.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct CompiledPtx {
   std::vector<Kernel> kernels;
 };
 
+using ProgramCache = hybrid::ProgramCache<CompiledPtx>;
+
 struct CompileOptions {
   /// The newest PTX version that the driver takes, as ten times the version
   /// (80 is PTX 8.0). The oldest version that the chip allows is written; it is
@@ -55,6 +58,8 @@ struct CompileOptions {
   /// Set when a program needs more shared memory than a block of the chip can
   /// have: its sizes are those of the input.
   bool *tooLarge = nullptr;
+  /// May be null; of one chip and PTX version.
+  ProgramCache *cache = nullptr;
 };
 
 /// Compiles the named programs of a module, which is not changed. A kernel is
