@@ -18,18 +18,11 @@ namespace hyb::test {
 
 namespace {
 
-constexpr Bounds ofRandomModels(ElementType type, double forward,
-                                double backward) {
-  return {type, kTwoWays * forward, kTwoWays * forward, kTwoWays * backward,
-          kTwoWays * backward};
-}
-
-/// Of f32 the largest differences, of others the root mean square of what
-/// random models may be off the exact result in that type
-/// (RandomStackTest.cpp).
+/// Of f32 the largest differences, of others the root mean square, which is
+/// what random models may be off in that type (RandomStackTest.cpp).
 constexpr Bounds kBounds[] = {{ElementType::F32, 1e-4, 1e-5, 1e-3, 1e-4},
-                              ofRandomModels(ElementType::BF16, 0.02, 0.1),
-                              ofRandomModels(ElementType::F16, 0.005, 0.03)};
+                              {ElementType::BF16, 0.02, 0.02, 0.1, 0.1},
+                              {ElementType::F16, 0.005, 0.005, 0.03, 0.03}};
 
 float inType(float value, ElementType type) {
   return type == ElementType::BF16  ? bf16ToFloat(floatToBf16(value))
