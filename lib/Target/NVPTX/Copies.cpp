@@ -404,7 +404,9 @@ void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
     writeUnordered(narrow, loadAll(from, 1), to);
   };
   OpBuilder::InsertionGuard outer(b);
-  if (Value first = b.isFirstWarp(layout)) {
+  // Lanes too: who sees a copy in flight cannot tell that another brings the
+  // same.
+  if (Value first = b.isFirstCopy(layout)) {
     auto branch = scf::IfOp::create(b, first, /*withElseRegion=*/false);
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }

@@ -167,3 +167,34 @@ tile.program @stream(%keys: !keys, %x: !tile.view<64x64xf32>, %y: !tile.view<64x
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !tile.view<64x64xf32>
   tile.return
 }
+
+// -----
+
+// A tile with fewer pieces than lanes is copied by the first of them, once: lanes
+// 0 to 3 of the first warp.
+// CHECK-LABEL: func.func @one_row
+// CHECK-COUNT-2: cp.async.cg.shared.global.16
+// CHECK: arith.constant 28 : i32
+// CHECK: %[[OTHERS:.*]] = arith.constant 28 : i32
+// CHECK-NEXT: %[[DIGITS:.*]] = arith.andi %{{.*}}, %[[OTHERS]]
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-NEXT: %[[FIRST:.*]] = arith.cmpi eq, %[[DIGITS]], %[[ZERO]]
+// CHECK: %[[ONCE:.*]] = arith.andi %[[FIRST]],
+// CHECK-NEXT: scf.if %[[ONCE]] {
+// CHECK-COUNT-1: cp.async.cg.shared.global.16
+// CHECK-NEXT: }
+tile.program @one_row(%a: !tile.view<64x64xbf16>, %b: !tile.view<1x64xbf16>, %c: !tile.view<64x1xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x1xf32>
+  %sum = scf.for %k = %c0 to %c64 step %c32 iter_args(%acc = %zero) -> tensor<64x1xf32> {
+    %x = tile.load %a[%c0, %k] dims [0, 1] : !tile.view<64x64xbf16> -> tensor<64x32xbf16>
+    %w = tile.load %b[%c0, %k] dims [0, 1] : !tile.view<1x64xbf16> -> tensor<1x32xbf16>
+    %next = tile.dot %x, %w, %acc {transpose_b} : tensor<64x32xbf16>, tensor<1x32xbf16> -> tensor<64x1xf32>
+    scf.yield %next : tensor<64x1xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] dims [0, 1] : tensor<64x1xf32>, !tile.view<64x1xf32>
+  tile.return
+}
