@@ -45,6 +45,7 @@ private:
   /// Copies of parameters are places, which may be asked for anywhere.
   void hoistWeights();
   tile::RowProductsShape shapeOf(bool isConvolved);
+  int64_t pointsOf(int64_t tile);
   int64_t columnTile();
   tile::ProgramOp makeProgram(bool isConvolved);
   SmallVector<Value> launch(OpBuilder &builder, bool isConvolved);
@@ -197,18 +198,31 @@ void ProductGroup::hoistWeights() {
       copy->moveBefore(place());
 }
 
-/// The columns of a point: as many as it can ask for at once, fewer where that
-/// leaves processors idle.
+/// Points of a launch where each takes `tile` columns of one matrix.
+int64_t ProductGroup::pointsOf(int64_t tile) {
+  int64_t points = 0;
+  for (ProductOp product : products)
+    points += llvm::divideCeil(
+        cast<RankedTensorType>(product.getType()).getDimSize(1), tile);
+  return points;
+}
+
+/// The columns of a point: a processor's share, where all that it reads fits;
+/// else as many as it can ask for at once, fewer where that leaves processors
+/// idle.
 int64_t ProductGroup::columnTile() {
   const TargetTraits &target = scheduler.target;
   auto matrix = cast<RankedTensorType>(products.front().getB().getType());
   int64_t bytes = matrix.getDimSize(1) * (matrix.getElementTypeBitWidth() / 8);
-  int64_t columns = 0;
-  for (ProductOp product : products)
-    columns += cast<RankedTensorType>(product.getType()).getDimSize(1);
+  int64_t share = 1;
+  while (pointsOf(share) > target.processors &&
+         share * bytes <= target.shareBytes)
+    share += std::min(share, target.readColumns);
+  if (share * bytes <= target.shareBytes)
+    return share;
   int64_t tile = target.readColumns;
   while (tile > 1 && (tile * bytes > target.readBytes ||
-                      columns / tile < target.processors))
+                      pointsOf(tile) < target.processors))
     tile /= 2;
   return tile;
 }
@@ -403,9 +417,8 @@ LogicalResult ProductGroup::scheduleCopies() {
             .Case<ProductOp, ShortConvOp, AttentionCachedOp>(
                 [&](auto op) { return scheduleOp(scheduler, op); })
             .Case([](ReshapeOp) { return success(); })
-            .Default([&](Operation *op) {
-              return scheduleRowwise(scheduler, op);
-            });
+            .Default(
+                [&](Operation *op) { return scheduleRowwise(scheduler, op); });
     if (failed(scheduled))
       return failure();
   }

@@ -31,6 +31,7 @@ static constexpr TargetTraits kCPU = {
     /*readingRows=*/0,
     /*readColumns=*/0,
     /*readBytes=*/0,
+    /*shareBytes=*/0,
     /*mostSplits=*/1,
     /*splitElements=*/0,
     /*warpgroups=*/0,
@@ -97,6 +98,7 @@ static constexpr TargetTraits kCUDA = {
     /*readingRows=*/4,
     /*readColumns=*/8,
     /*readBytes=*/32 << 10,
+    /*shareBytes=*/0,
     /*mostSplits=*/16,
     /*splitElements=*/1 << 24,
     /*warpgroups=*/0,
@@ -160,11 +162,14 @@ static constexpr TargetTraits withLittleSharedMemory(llvm::StringLiteral name) {
   return traits;
 }
 
-/// Chips with 227 KiB a block: gradients of a chunk of 64 tokens want 180.
+/// Chips with 227 KiB a block: gradients of a chunk of 64 tokens want 180, and
+/// half of it is room for a processor's share of a step's matrices while that
+/// of the launch in front is there.
 static constexpr TargetTraits withMuchSharedMemory(llvm::StringLiteral name) {
   TargetTraits traits = kCUDA;
   traits.name = name;
   traits.phasedChunk = 64;
+  traits.shareBytes = 132 << 10;
   return traits;
 }
 

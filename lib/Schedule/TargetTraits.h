@@ -35,8 +35,9 @@ struct TargetTraits {
   /// whole tiles would leave processors idle.
   int64_t leastStepColumns, mediumTile;
   /// Rows up to which each reads its matrices for itself; 0: no program of that
-  /// kind. The most columns that a point takes, and bytes of them.
-  int64_t readingRows, readColumns, readBytes;
+  /// kind. The most columns that a point takes, and bytes of them; and bytes up
+  /// to which it takes more, so that every processor has one point.
+  int64_t readingRows, readColumns, readBytes, shareBytes;
   /// Most ranges of depth, and most elements of all their sums.
   int64_t mostSplits, splitElements;
   /// Warpgroups that multiply 16-bit operands, 64 rows each, of tiles that a

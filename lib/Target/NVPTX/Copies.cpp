@@ -255,18 +255,56 @@ KernelLowering::Values KernelLowering::loadFromView(tile::LoadOp load,
                         load.getDims(), layout, none));
 }
 
+/// Whether a tile is large and asked for before the kernel waits for the one in
+/// front. Such tiles are copied to shared memory: in registers they would keep
+/// the blocks of the next kernels, and what these ask for, from the processor.
+bool KernelLowering::isAskedEarly(Value tile) {
+  constexpr int64_t kLarge = 4096;
+  if (!mustWait || !isTile(tile) ||
+      cast<RankedTensorType>(tile.getType()).getNumElements() < kLarge)
+    return false;
+  if (auto load = tile.getDefiningOp<tile::LoadOp>())
+    return views[load.getView()].isConstant &&
+           storedBytes(elementOf(tile)) <= 4;
+  auto branch = tile.getDefiningOp<scf::IfOp>();
+  if (!branch)
+    return false;
+  unsigned number = cast<OpResult>(tile).getResultNumber();
+  return llvm::all_of(branch->getRegions(), [&](Region &region) {
+    return isAskedEarly(region.front().getTerminator()->getOperand(number));
+  });
+}
+
+/// Where a tile that is asked for early is put: the branches of a choice put
+/// theirs in one place.
+SharedTile KernelLowering::placeOf(Value tile) {
+  auto known = places.find(tile);
+  SharedTile to;
+  if (known != places.end()) {
+    to = known->second;
+  } else {
+    to = allocateFor(tile, shapeOf(tile));
+    shared.writesAsync(to.buffer);
+  }
+  if (auto branch = tile.getDefiningOp<scf::IfOp>())
+    for (Region &region : branch->getRegions())
+      places[region.front().getTerminator()->getOperand(
+          cast<OpResult>(tile).getResultNumber())] = to;
+  return to;
+}
+
 void KernelLowering::lowerLoad(tile::LoadOp load) {
   Value tile = load.getTile();
   auto ahead = copiedAhead.find(load);
   if (ahead != copiedAhead.end())
     return remember(tile, ahead->second);
-  if (!plan.isOperand(tile) || storedBytes(elementOf(tile)) > 4) {
+  bool isEarly = isAskedEarly(tile);
+  if (!isEarly && (!plan.isOperand(tile) || storedBytes(elementOf(tile)) > 4)) {
     Layout layout = plan.layoutOf(tile);
     return remember(tile, layout, loadFromView(load, layout));
   }
   readsView(load.getView());
-  SharedTile to = allocateFor(tile, shapeOf(tile));
-  shared.writesAsync(to.buffer);
+  SharedTile to = placeOf(tile);
   IRMapping none;
   copyToShared(load, to, none);
   remember(tile, to);

@@ -58,10 +58,6 @@ FailureOr<func::FuncOp> KernelLowering::run() {
   entryEnd = b.zero(b.getI32Type()).getDefiningOp();
   shared.begin(base, entryEnd);
   readViews(arguments);
-  // The next kernel may begin as soon as all blocks of this one have: it takes
-  // what they leave of the processors.
-  if (isOverlapping)
-    b.releaseSuccessor();
   if (failed(lowerGrid(b.address(arguments, gridOffset))))
     return failure();
   // A kernel that has not waited would end before the one in front of it.
@@ -186,8 +182,13 @@ LogicalResult KernelLowering::lowerOrdered(unsigned dim, Value grid) {
 }
 
 void KernelLowering::waitForPredecessor() {
-  if (mustWait)
+  // The next kernel may begin as soon as all blocks of this one have come here:
+  // it takes what they leave of the processors, and what it asks for comes
+  // behind what this one has asked for.
+  if (mustWait) {
+    b.releaseSuccessor();
     b.waitForPredecessor();
+  }
   mustWait = false;
 }
 
@@ -454,7 +455,15 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
 
 LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
   SmallVector<Type> types;
+  // What is copied to shared memory is not carried in registers.
+  SmallVector<Value> results;
+  SmallVector<std::pair<Value, SharedTile>> copied;
   for (Value result : branch.getResults()) {
+    if (isAskedEarly(result)) {
+      copied.push_back({result, placeOf(result)});
+      continue;
+    }
+    results.push_back(result);
     if (!isTile(result)) {
       types.push_back(result.getType());
       continue;
@@ -481,14 +490,19 @@ LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
       shared.barrier();
     if (failed(lowerBlock(from.front())))
       return failure();
-    Values results;
-    appendCarried(from.front().getTerminator()->getOperands(),
-                  branch.getResults(), results);
-    scf::YieldOp::create(b, results);
+    SmallVector<Value> yields;
+    for (Value result : results)
+      yields.push_back(from.front().getTerminator()->getOperand(
+          cast<OpResult>(result).getResultNumber()));
+    Values flat;
+    appendCarried(yields, results, flat);
+    scf::YieldOp::create(b, flat);
     leaveScope(scope);
   }
   if (shared.hadBarrier(mark))
     shared.barrier();
-  bindCarried(branch.getResults(), made.getResults());
+  bindCarried(results, made.getResults());
+  for (auto &[result, to] : copied)
+    remember(result, to);
   return success();
 }

@@ -172,6 +172,8 @@ private:
   void copyToShared(tile::LoadOp load, const SharedTile &to,
                     mlir::IRMapping &scalars);
   int64_t divisibility(mlir::Value index, unsigned depth = 0);
+  bool isAskedEarly(mlir::Value tile);
+  SharedTile placeOf(mlir::Value tile);
 
   // Loops that copy ahead (Pipeline.cpp).
   struct Pipeline {
@@ -266,6 +268,8 @@ private:
   llvm::DenseMap<mlir::Operation *, SharedTile> copiedAhead;
   /// Loops whose first copies have begun.
   llvm::DenseMap<mlir::Operation *, Pipeline> begun;
+  /// Where tiles that are asked for early are put.
+  llvm::DenseMap<mlir::Value, SharedTile> places;
   llvm::DenseMap<mlir::Operation *, mlir::Value> tables;
   unsigned numTables = 0;
 };

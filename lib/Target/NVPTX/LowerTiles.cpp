@@ -207,6 +207,24 @@ KernelLowering::Values KernelLowering::acrossWarps(const Layout &layout,
   return registers;
 }
 
+/// Whether `tile` holds numbers of 16 bits as f32.
+static bool isWidened(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (isa_and_nonnull<tile::BroadcastOp, tile::ReshapeOp, tile::SliceOp>(op))
+    return isWidened(op->getOperand(0));
+  auto widened = dyn_cast_or_null<arith::ExtFOp>(op);
+  return widened &&
+         storedBytes(getElementTypeOrSelf(widened.getIn().getType())) == 2;
+}
+
+/// Whether f32 holds the elements exactly before they are added: products of
+/// numbers of 16 bits. Then a product and a sum may be one instruction, which
+/// gives the same bits.
+static bool isExactProduct(Value tile) {
+  auto product = tile.getDefiningOp<arith::MulFOp>();
+  return product && isWidened(product.getLhs()) && isWidened(product.getRhs());
+}
+
 void KernelLowering::lowerReduce(tile::ReduceOp reduce) {
   unsigned dim = reduce.getDim();
   tile::ReduceKind kind = reduce.getKind();
@@ -218,11 +236,15 @@ void KernelLowering::lowerReduce(tile::ReduceOp reduce) {
       maskPadding(layout, dim, get(reduce.getInput(), layout), identity);
   Layout narrow = layout.reduced(dim);
   Values sums(narrow.numRegisters());
+  bool isExact =
+      kind == tile::ReduceKind::sum && isExactProduct(reduce.getInput());
   for (auto [reg, value] : llvm::enumerate(elements)) {
     Coordinates offset = layout.registerOffset(reg);
     offset[dim] = 0;
     Value &sum = sums[*narrow.registerAt(offset)];
     sum = sum ? combine(kind, sum, value) : value;
+    if (auto add = sum.getDefiningOp<arith::AddFOp>(); add && isExact)
+      add.setFastmath(arith::FastMathFlags::contract);
   }
   sums = acrossLanes(layout, dim, kind, sums);
   sums = acrossWarps(layout, dim, kind, sums);

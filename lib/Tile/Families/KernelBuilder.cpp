@@ -329,8 +329,13 @@ static RankedTensorType blockType(Value view, ArrayRef<int64_t> shape) {
 Value KernelBuilder::load(Value view, ValueRange indices,
                           ArrayRef<int64_t> dims, Shape shape,
                           ValueRange limits) {
-  return widened(
-      LoadOp::create(b, blockType(view, shape), view, indices, limits, dims));
+  return widened(loadStored(view, indices, dims, shape, limits));
+}
+
+Value KernelBuilder::loadStored(Value view, ValueRange indices,
+                                ArrayRef<int64_t> dims, Shape shape,
+                                ValueRange limits) {
+  return LoadOp::create(b, blockType(view, shape), view, indices, limits, dims);
 }
 
 void KernelBuilder::store(Value tile, Value view, ValueRange indices,

@@ -45,6 +45,11 @@ private:
   Value makeRow();
   void store(Value sums, unsigned n, ValueRange convolution);
   Value convolve(Value sums, unsigned n, ValueRange convolution);
+  Value multiply(ValueRange pieces, Value row, int64_t first);
+
+  /// One for each warp of a block: with all at once, products that wait for
+  /// their sums would take the registers of the next launch's blocks.
+  static constexpr int64_t kColumnsAtOnce = 8;
 
   const RowProductsShape &s;
   const RowwiseBody *body;
@@ -125,14 +130,16 @@ SmallVector<Value> RowProducts::columnLimit(unsigned n) {
   return {k.idx(columns)};
 }
 
-/// This point's columns of matrix n, in pieces of the depth.
+/// This point's columns of matrix n, in pieces of the depth, as memory has
+/// them: whoever makes them f32 here waits for them here.
 RowProducts::Values RowProducts::loadMatrix(unsigned n) {
   Value column = columnOf(n);
   Values pieces;
   for (int64_t at = 0; at < s.depth; at += s.depthTile) {
     int64_t depth = std::min(s.depthTile, s.depth - at);
-    pieces.push_back(k.load(k.view(firstMatrix + n), {column, k.idx(at)},
-                            {0, 1}, {s.columnTile, depth}, columnLimit(n)));
+    pieces.push_back(k.loadStored(k.view(firstMatrix + n), {column, k.idx(at)},
+                                  {0, 1}, {s.columnTile, depth},
+                                  columnLimit(n)));
   }
   return pieces;
 }
@@ -203,6 +210,23 @@ Value RowProducts::makeRow() {
   return k.reshape(e.tileOf(body->results[s.row]), {1, s.depth});
 }
 
+/// Of this point's columns from `first` on, as many as are multiplied at once.
+Value RowProducts::multiply(ValueRange pieces, Value row, int64_t first) {
+  int64_t columns = std::min(kColumnsAtOnce, s.columnTile - first);
+  Value sums;
+  for (auto [n, piece] : llvm::enumerate(pieces)) {
+    int64_t depth = cast<RankedTensorType>(piece.getType()).getShape().back();
+    Value part =
+        depth == s.depth ? row : k.slice(row, 1, n * s.depthTile, depth);
+    Value some =
+        columns == s.columnTile ? piece : k.slice(piece, 0, first, columns);
+    Value sum =
+        k.sum(k.mul(k.widened(some), k.broadcast(part, {columns, depth})), 1);
+    sums = sums ? k.add(sums, sum) : sum;
+  }
+  return k.reshape(sums, {1, columns});
+}
+
 /// The row is the only one of its segment, so that all before it are in the
 /// state, of which this point alone has these columns.
 Value RowProducts::convolve(Value sums, unsigned n, ValueRange convolution) {
@@ -248,16 +272,11 @@ ProgramOp RowProducts::emit() {
     convolution = pieces.take_back(2 * s.taps - 1);
     pieces = pieces.drop_back(2 * s.taps - 1);
   }
-  Value row = makeRow(), sums;
-  for (auto [n, piece] : llvm::enumerate(pieces)) {
-    ArrayRef<int64_t> shape =
-        cast<RankedTensorType>(piece.getType()).getShape();
-    Value part =
-        pieces.size() == 1 ? row : k.slice(row, 1, n * s.depthTile, shape[1]);
-    Value sum = k.sum(k.mul(piece, k.broadcast(part, shape)), 1);
-    sums = sums ? k.add(sums, sum) : sum;
-  }
-  sums = k.reshape(sums, {1, s.columnTile});
+  Value row = makeRow();
+  Values some;
+  for (int64_t at = 0; at < s.columnTile; at += kColumnsAtOnce)
+    some.push_back(multiply(pieces, row, at));
+  Value sums = some.size() == 1 ? some.front() : k.concat(some, 1);
   if (s.matrices.size() == 1) {
     store(sums, 0, convolution);
     return k.finish();

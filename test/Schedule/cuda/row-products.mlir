@@ -40,3 +40,21 @@ func.func @extend(
   %k = hybrid.product %n, %wk transpose_b : (!row, tensor<32x64xf32>) -> tensor<?x32xf32>
   return %sum, %q, %k : !row, !row, tensor<?x32xf32>
 }
+
+// Where a block has memory for it a point takes a processor's share of the
+// columns: 4096 in 128 points, and in 512 elsewhere.
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda:sm_90a | FileCheck %s --check-prefix=SHARE
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda | FileCheck %s --check-prefix=PART
+// SHARE-DAG: #[[GRID:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (128, s0)>
+// SHARE-DAG: tile.program @row_products{{.*}}4096{{.*}} grid #[[GRID]]
+// PART-DAG: #[[MANY:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (512, s0)>
+// PART-DAG: tile.program @row_products{{.*}}4096{{.*}} grid #[[MANY]]
+func.func @wide(
+    %x: tensor<?x64xf32> {hybrid.role = "input", hybrid.path = "x"},
+    %w: tensor<4096x64xf32> {hybrid.role = "param", hybrid.path = "w"},
+    %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state", hybrid.path = "s"})
+    -> (tensor<?x4096xf32> {hybrid.role = "output", hybrid.path = "y"})
+    attributes {hybrid.entry = "wide"} {
+  %y = hybrid.product %x, %w transpose_b : (tensor<?x64xf32>, tensor<4096x64xf32>) -> tensor<?x4096xf32>
+  return %y : tensor<?x4096xf32>
+}

@@ -81,8 +81,9 @@ tile.program @half(%a: !half, %b: !half, %c: !tile.view<64x64xf32>)
 // coherent caches.
 // CHECK-LABEL: func.func @early
 // CHECK-SAME: hybrid.overlaps
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.launch_dependents;"
 // CHECK: llvm.load {{.*}} invariant
+// CHECK-NOT: llvm.load {{.*}}!llvm.ptr<1>
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.launch_dependents;"
 // CHECK-NOT: llvm.load {{.*}}!llvm.ptr<1>
 // CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait;"
 // CHECK-NOT: invariant
@@ -98,6 +99,51 @@ tile.program @early(%x: !row, %w: !row, %y: !row)
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !row -> tensor<4x64xf32>
   %sum = arith.addf %a, %b : tensor<4x64xf32>
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<4x64xf32>, !row
+  tile.return
+}
+
+// -----
+
+// Large tiles that are asked for before the kernel waits are copied to shared
+// memory, those of a choice to one place, and the next kernel begins when they
+// have been asked for.
+// CHECK-LABEL: func.func @askedEarly
+// CHECK: %[[MEMORY:.*]] = llvm.mlir.addressof @askedEarly_shared
+// CHECK: %[[PLACE:.*]] = llvm.getelementptr %[[MEMORY]]
+// CHECK: scf.if
+// CHECK: llvm.getelementptr %[[PLACE]]
+// CHECK: cp.async.cg.shared
+// CHECK: else
+// CHECK: llvm.getelementptr %[[PLACE]]
+// CHECK: cp.async.cg.shared
+// CHECK-NOT: cp.async.wait
+// CHECK: griddepcontrol.launch_dependents
+// CHECK-NEXT: llvm.inline_asm {{.*}}griddepcontrol.wait
+// CHECK: %[[PART:.*]] = llvm.getelementptr %[[PLACE]][4096]
+// CHECK: cp.async.wait
+// CHECK: %[[OWN:.*]] = llvm.getelementptr %[[PART]]
+// CHECK: llvm.load %[[OWN]]
+!matrix = !tile.view<64x256xbf16>
+tile.program @askedEarly(%x: !tile.view<1x256xf32>, %p: !matrix, %q: !matrix, %y: !tile.view<8x1xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (2)> order [parallel]
+    attributes {tile.overlap = array<i64: 1, 2>} {
+  %c0 = arith.constant 0 : index
+  %id = tile.id 0
+  %first = arith.cmpi eq, %id, %c0 : index
+  %b = scf.if %first -> tensor<32x256xbf16> {
+    %m = tile.load %p[%c0, %c0] dims [0, 1] : !matrix -> tensor<32x256xbf16>
+    scf.yield %m : tensor<32x256xbf16>
+  } else {
+    %m = tile.load %q[%c0, %c0] dims [0, 1] : !matrix -> tensor<32x256xbf16>
+    scf.yield %m : tensor<32x256xbf16>
+  }
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x256xf32> -> tensor<1x256xf32>
+  %part = tile.slice %b dim 0 offset 8 size 8 : tensor<32x256xbf16>
+  %wide = arith.extf %part : tensor<8x256xbf16> to tensor<8x256xf32>
+  %rows = tile.broadcast %a : tensor<1x256xf32> to tensor<8x256xf32>
+  %product = arith.mulf %wide, %rows : tensor<8x256xf32>
+  %sum = tile.reduce sum %product dim 1 : tensor<8x256xf32>
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<8x1xf32>, !tile.view<8x1xf32>
   tile.return
 }
 

@@ -402,6 +402,27 @@ TEST_F(ProductKernelTest, RowsThatReadSeveralMatrices) {
   }
 }
 
+// A processor's share of the matrices, multiplied in pieces; on a GPU it is
+// asked for before the kernel in front has ended.
+TEST_F(ProductKernelTest, RowsThatReadTheirShareEarly) {
+  for (int64_t columns : {48, 70}) {
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    RowProductsShape s;
+    s.depth = 512;
+    s.columnTile = 24;
+    s.matrices = {{columns}, {3 * columns}};
+    HostBuffer a = random({2, 512}), b = random({columns, 512}),
+               wide = random({3 * columns, 512}), c({2, columns}, kNaN),
+               d({2, 3 * columns}, kNaN);
+    OpBuilder at = builder();
+    FailureOr<ProgramOp> program = buildRowProducts(at, at.getUnknownLoc(), s);
+    ASSERT_TRUE(succeeded(program));
+    (*program)->setAttr(TileDialect::kOverlapAttr,
+                        at.getDenseI64ArrayAttr({1, 2}));
+    compare(*program, {&a, &b, &wide, &c, &d}, {2, 1, 2, 0, 0, 0});
+  }
+}
+
 TEST_F(ProductKernelTest, SplitDepth) {
   module = ModuleOp::create(UnknownLoc::get(&context));
   ProductShape s{72, 136, kStream, true, false, true};

@@ -130,6 +130,12 @@ public:
   mlir::Value load(mlir::Value view, mlir::ValueRange indices,
                    llvm::ArrayRef<int64_t> dims, Shape shape,
                    mlir::ValueRange limits = {});
+  /// As memory has it: what is asked for long before it is used is made f32 by
+  /// `widened` there.
+  mlir::Value loadStored(mlir::Value view, mlir::ValueRange indices,
+                         llvm::ArrayRef<int64_t> dims, Shape shape,
+                         mlir::ValueRange limits = {});
+  mlir::Value widened(mlir::Value value);
   void store(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
              llvm::ArrayRef<int64_t> dims, mlir::ValueRange limits = {});
   AccumulateOp accumulate(mlir::Value tile, mlir::Value view,
@@ -164,7 +170,6 @@ protected:
   static mlir::Operation *namedOp(mlir::Value value);
 
 private:
-  mlir::Value widened(mlir::Value value);
   mlir::Value narrowed(mlir::Value value, mlir::Type element);
   mlir::Value cmp(mlir::arith::CmpIPredicate integer,
                   mlir::arith::CmpFPredicate real, mlir::Value a,
