@@ -29,15 +29,16 @@ namespace {
 /// The examples after the last phase that all targets share.
 class Examples {
 public:
-  /// Those whose file name ends with `suffix`, in their own type of data or in
-  /// `dtype`.
-  explicit Examples(StringRef suffix = "", StringRef dtype = "") {
+  /// Those of `files` whose name ends with `suffix`, in their own type of data
+  /// or in `dtype`.
+  explicit Examples(StringRef suffix = "", StringRef dtype = "",
+                    StringRef files = HYBRID_SPEC_FILES) {
     registerAllHybridPasses();
     registerTransformsPasses();
     DialectRegistry registry;
     registerAllHybridDialects(registry);
     context.appendDialectRegistry(registry);
-    for (StringRef path : llvm::split(HYBRID_SPEC_FILES, '|')) {
+    for (StringRef path : llvm::split(files, '|')) {
       if (!path.ends_with(suffix))
         continue;
       modules.push_back(parseSourceFile<ModuleOp>(path, &context));
@@ -113,6 +114,32 @@ void assemblePrograms(ModuleOp module, StringRef chip, size_t fewest) {
   }
 }
 
+/// What is to be seen of a program once, whatever its sizes: the algorithm, how
+/// it was scheduled, and whether there is narrow data.
+std::string kindOf(tile::ProgramOp program, tile::ScheduleOp record) {
+  std::string kind = program.getSymName().rsplit('_').first.str();
+  if (record)
+    kind += record->hasAttr("hopper.persistent") ? ", persistent warpgroups"
+                                                 : ", warpgroups";
+  bool isNarrow =
+      llvm::any_of(program.getBody().getArgumentTypes(), [](Type type) {
+        auto view = dyn_cast<ShapedType>(type);
+        return view && view.getElementType().getIntOrFloatBitWidth() == 16;
+      });
+  return kind + (isNarrow ? ", narrow" : "");
+}
+
+llvm::StringMap<std::string> kindsOf(ModuleOp module) {
+  llvm::StringMap<tile::ScheduleOp> records;
+  for (auto record : module.getOps<tile::ScheduleOp>())
+    records[record.getProgram()] = record;
+  llvm::StringMap<std::string> kinds;
+  for (auto program : module.getOps<tile::ProgramOp>())
+    kinds.try_emplace(kindOf(program, records.lookup(program.getSymName())),
+                      program.getSymName().str());
+  return kinds;
+}
+
 class SpecsTest : public testing::TestWithParam<const char *> {
 protected:
   static void SetUpTestSuite() { examples = std::make_unique<Examples>(); }
@@ -146,4 +173,20 @@ TEST_P(SpecsTest, EveryProgramOfEveryExampleIsAssembled) {
 TEST_P(NarrowSpecsTest, EveryProgramOfTheDemoIsAssembled) {
   Examples demo("demo.mlir", GetParam());
   assemblePrograms(*demo.programs("cuda:sm_90a"), "sm_90a", 30);
+}
+
+// compute-sanitizer looks at the models of test/gpu/sanitize alone.
+TEST(SanitizedSpecsTest, HaveEveryKindOfProgramOfTheExamples) {
+  Examples sanitized("", "", HYBRID_SANITIZED_FILES);
+  llvm::StringMap<std::string> seen =
+      kindsOf(*sanitized.programs("cuda:sm_90a"));
+  for (StringRef dtype : {"", "bf16"}) {
+    Examples examples("", dtype);
+    llvm::StringMap<std::string> kinds =
+        kindsOf(*examples.programs("cuda:sm_90a"));
+    EXPECT_GT(kinds.size(), 20u);
+    for (const auto &kind : kinds)
+      EXPECT_TRUE(seen.contains(kind.getKey()))
+          << kind.getKey().str() << ", such as " << kind.getValue();
+  }
 }
