@@ -16,6 +16,7 @@
 #include <CLI/CLI.hpp>
 #include <cinttypes>
 #include <functional>
+#include <iterator>
 #include <sys/resource.h>
 
 namespace hyb::run {
@@ -84,8 +85,10 @@ private:
   Status measure(std::string name, int64_t tokens, int64_t count,
                  const std::function<Status()> &step);
   Result<std::unique_ptr<State>> stateFor(int64_t slots, int64_t context) const;
+  enum class Logits { OnHost, OnDevice };
   /// The same number of ids for every slot.
-  Status extend(State &state, const std::vector<int32_t> &ids);
+  Status extend(State &state, const std::vector<int32_t> &ids,
+                Logits logits = Logits::OnHost);
   void print() const;
   void printProfile(const Measurement &measurement) const;
 
@@ -136,7 +139,8 @@ Result<std::unique_ptr<State>> Bench::stateFor(int64_t slots,
   return State::create(*session.model, options);
 }
 
-Status Bench::extend(State &state, const std::vector<int32_t> &ids) {
+Status Bench::extend(State &state, const std::vector<int32_t> &ids,
+                     Logits logits) {
   std::vector<hyb_segment> segments;
   for (int64_t slot = 0; slot < state.slotCount(); ++slot)
     segments.push_back(
@@ -146,8 +150,13 @@ Status Bench::extend(State &state, const std::vector<int32_t> &ids) {
   batch.tokens = static_cast<int64_t>(ids.size());
   batch.segments = segments.data();
   batch.segment_count = state.slotCount();
-  const float *logits;
-  return session.context->extend(state, batch, HYB_LOGITS_LAST, &logits);
+  if (logits == Logits::OnDevice) {
+    DeviceMemory memory;
+    return session.context->extendOnDevice(state, batch, HYB_LOGITS_LAST,
+                                           &memory);
+  }
+  const float *host;
+  return session.context->extend(state, batch, HYB_LOGITS_LAST, &host);
 }
 
 Status Bench::measureTraining(int64_t sequences, int64_t length) {
@@ -186,28 +195,42 @@ Status Bench::measurePrefill(int64_t length) {
 
 // The lengths take turns, a few steps each, so that what changes on the machine
 // meets all of them. Steps follow each other: a length grows by a few per cent.
+// A step leaves its logits on the device; on a GPU rows for those whose logits
+// are then copied to the host follow.
 Status Bench::measureDecode() {
   int64_t steps = std::max(20, 20 * arguments.repeats);
   int64_t turn = arguments.profile ? steps : 20;
   int64_t vocabulary = session.model->meta().vocabulary;
+  bool copies = !session.model->device().isHost() && !arguments.profile;
   std::vector<std::unique_ptr<State>> states;
-  std::vector<Measurement> rows;
+  std::vector<Measurement> rows, copied;
   for (int64_t length : arguments.decode) {
     if (length == 0)
       continue;
     HYB_ASSIGN(std::unique_ptr<State> state,
-               stateFor(arguments.sequences, length + steps + steps / turn));
+               stateFor(arguments.sequences,
+                        length + (copies ? 2 : 1) * (steps + steps / turn)));
     HYB_TRY(extend(*state, someIds(length * arguments.sequences, vocabulary)));
     states.push_back(std::move(state));
     std::string name = "decode step at " + std::to_string(length);
     if (arguments.sequences > 1)
       name += ", " + std::to_string(arguments.sequences) + " sequences";
+    if (copies)
+      copied.push_back(
+          {name + ", logits on the host", arguments.sequences, {}, {}, 0, 0});
     rows.push_back({std::move(name), arguments.sequences, {}, {}, 0, 0});
   }
   std::vector<int32_t> next = someIds(arguments.sequences, vocabulary);
   for (int64_t done = 0; done < steps; done += turn)
-    for (size_t i = 0; i < rows.size(); ++i)
-      HYB_TRY(time(rows[i], turn, [&] { return extend(*states[i], next); }));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      HYB_TRY(time(rows[i], turn,
+                   [&] { return extend(*states[i], next, Logits::OnDevice); }));
+      if (copies)
+        HYB_TRY(time(copied[i], turn,
+                     [&] { return extend(*states[i], next, Logits::OnHost); }));
+    }
+  rows.insert(rows.end(), std::make_move_iterator(copied.begin()),
+              std::make_move_iterator(copied.end()));
   for (Measurement &row : rows)
     add(std::move(row));
   return Status();

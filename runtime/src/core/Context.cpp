@@ -255,6 +255,8 @@ Status Context::runExtend(State &state,
   state.describe(shape);
   int64_t rows = entry.name == "extend" ? symbols[Symbols::Segments] : tokens;
   int64_t logitBytes = rows * owner->meta().vocabulary * kElementBytes;
+  if (logits.isLent())
+    logits = StagedMemory();
   HYB_TRY(makeRoom(logits, logitBytes));
   fillSegmentTables(segments,
                     inputs.hostAt<int32_t>(places.offset[SegmentTable]),
@@ -343,7 +345,10 @@ Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
                  batch.tokens == 0;
   int64_t elements = (all ? batch.tokens : batch.segment_count) * vocabulary;
   DeviceMemory onDevice;
-  if (target.device) {
+  // Then the caller gets the memory that they are in, and the next call other
+  // memory if the caller still has it.
+  bool lends = target.device && !gathers;
+  if (target.device && !lends) {
     HYB_ASSIGN(onDevice, owner->device().allocate(elements * kElementBytes));
   } else if (gathers) {
     HYB_TRY(clearGathered(elements));
@@ -365,7 +370,7 @@ Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
       int64_t place =
           vocabulary *
           (all ? starts[static_cast<size_t>(origin)] + done : origin);
-      if (target.device)
+      if (onDevice.data())
         HYB_TRY(owner->device().copy(
             static_cast<float *>(onDevice.data()) + place,
             logits.deviceAt(row * kElementBytes), count * kElementBytes));
@@ -377,7 +382,10 @@ Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
     done += state.chunk();
     round = Round(state, batch, done);
   }
-  if (target.device)
+  if (lends)
+    *target.device = DeviceMemory(logits.device.share(), logits.device.data(),
+                                  elements * kElementBytes);
+  else if (target.device)
     *target.device = std::move(onDevice);
   else
     *target.host = gathers ? gathered.floats() : logits.hostAt<float>(0);

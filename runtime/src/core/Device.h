@@ -48,6 +48,8 @@ public:
   void *data() const { return address; }
   int64_t bytes() const { return size; }
   std::shared_ptr<Block> share() const { return block; }
+  /// How many have this memory.
+  long owners() const { return block.use_count(); }
 
 private:
   std::shared_ptr<Block> block;
@@ -67,6 +69,10 @@ struct StagedMemory {
     return static_cast<char *>(device.data()) + byteOffset;
   }
   int64_t bytes() const { return device.bytes(); }
+  /// Whether somebody else has the device's side.
+  bool isLent() const {
+    return device.owners() > (host.data() == device.data() ? 2 : 1);
+  }
 };
 
 /// When the launches of a list ran: the clock's time (nanosecondsNow) at the

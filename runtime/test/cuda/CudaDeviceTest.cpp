@@ -342,6 +342,43 @@ TEST_F(CudaModel, LogitsStayOnTheDevice) {
     }
 }
 
+// What one call gave stays as it is while somebody has it; memory that nobody
+// has any more is used again.
+TEST_F(CudaModel, LogitsOnTheDeviceOutliveTheNextCall) {
+  LoadedFixture fixture(1, /*poison=*/false);
+  auto state = fixture.state();
+  std::vector<int32_t> ids = tokens(2);
+  hyb_segment segment = {1, 0};
+  auto step = [&](int32_t id, DeviceMemory *memory) {
+    hyb_batch batch = {};
+    batch.ids = &ids[static_cast<size_t>(id)];
+    batch.tokens = 1;
+    batch.segments = &segment;
+    batch.segment_count = 1;
+    ASSERT_TRUE(
+        fixture.context->extendOnDevice(*state, batch, HYB_LOGITS_LAST, memory)
+            .ok());
+  };
+  auto read = [&](const DeviceMemory &memory) {
+    std::vector<float> values(static_cast<size_t>(memory.bytes()) / 4);
+    EXPECT_TRUE(fixture.model->device()
+                    .read(values.data(), memory.data(), memory.bytes())
+                    .ok());
+    return values;
+  };
+  DeviceMemory first, second;
+  step(0, &first);
+  std::vector<float> before = read(first);
+  step(1, &second);
+  EXPECT_NE(first.data(), second.data());
+  EXPECT_EQ(read(first), before);
+  EXPECT_NE(read(second), before);
+  void *place = second.data();
+  second = DeviceMemory();
+  step(1, &second);
+  EXPECT_EQ(second.data(), place);
+}
+
 TEST_F(CudaModel, SnapshotsStayOnTheirDevice) {
   LoadedFixture onGpu(1, false), again(1, false), onProcessor(1, false, "cpu");
   auto a = onGpu.state(), b = again.state(), c = onProcessor.state();
