@@ -109,6 +109,8 @@ def by_kind(found):
         return found
     kinds = {"prefill": [], "decode": [], "training": []}
     for result in found["results"]:
+        if result["name"].endswith("logits on the host"):
+            continue  # as with the peers, logits stay on the device
         kinds[result["name"].split()[0]].append(result)
     return kinds
 

@@ -254,6 +254,12 @@ std::optional<Layout> LayoutPlan::layoutOfParts(tile::TransposeOp transpose) {
       .permuted(invertPermutationVector(transpose.getPermutation()));
 }
 
+static bool isGivenByBranch(Value tile) {
+  return llvm::any_of(tile.getUsers(), [](Operation *user) {
+    return isa<scf::YieldOp>(user) && isa<scf::IfOp>(user->getParentOp());
+  });
+}
+
 LayoutPlan::Result LayoutPlan::wishOf(Operation *user, Value tile) {
   if (auto transpose = dyn_cast<tile::TransposeOp>(user))
     return layoutOfParts(transpose);
@@ -268,6 +274,8 @@ LayoutPlan::Result LayoutPlan::wishOf(Operation *user, Value tile) {
     return std::nullopt;
   }
   if (auto reshape = dyn_cast<tile::ReshapeOp>(user)) {
+    if (!isGivenByBranch(reshape.getResult()))
+      return std::nullopt;
     if (Result found = wished(reshape.getResult()))
       return found->reshaped(shapeOf(tile));
     return std::nullopt;
