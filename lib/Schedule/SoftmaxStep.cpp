@@ -65,13 +65,12 @@ tile::SoftmaxShape hybrid::stepShapeOf(AttentionCachedOp op,
   return step;
 }
 
-/// With one point a processor and twice the keys in a tile; null where all
-/// ranges are more than a reader's point may take.
+/// With one point a processor; null where all ranges are more than a reader's
+/// point may take.
 static std::optional<tile::SoftmaxShape>
 joinedShapeOf(const tile::SoftmaxShape &step, const TargetTraits &target) {
   tile::SoftmaxShape joined = step;
   int64_t points = step.heads / step.headsPerPoint();
-  joined.keyTile = keysWithin(2 * target.stepKeyBytes, step, target);
   joined.splits =
       std::clamp<int64_t>(target.processors / points, 1, target.splits);
   if (int64_t widest = widestWindow(step))

@@ -60,6 +60,9 @@ static Value move(OpBuilder &b, Value value, scf::ForOp loop,
   return scalars.lookup(value);
 }
 
+/// Most stages of a stream.
+static constexpr int64_t kMostStages = 8;
+
 /// Whether a load is worth a copy ahead although no product reads it: a large
 /// tile of what nothing writes, in a kernel that begins early.
 bool KernelLowering::isStreamed(tile::LoadOp load) {
@@ -125,8 +128,9 @@ KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
       !pipeline.loads.empty() && numStreamed == int64_t(pipeline.loads.size());
   if (pipeline.isStream)
     // It is the memory's rate that counts: as much as leaves room beside.
-    pipeline.stages = std::clamp<int64_t>(budget.sharedBytes * 5 / 8 / total, 1,
-                                          budget.stages + 1);
+    pipeline.stages =
+        std::clamp<int64_t>(budget.sharedBytes * 5 / 8 / total, 1,
+                            budget.stages >= 3 ? kMostStages : budget.stages);
   else if (budget.stages >= 3 && 3 * total <= budget.sharedBytes * 3 / 8)
     pipeline.stages = 3;
   else if (2 * total <= budget.sharedBytes / 2)

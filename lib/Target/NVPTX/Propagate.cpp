@@ -39,14 +39,32 @@ LayoutPlan::LayoutPlan(tile::ProgramOp program) {
   });
   findWholeRows(program);
   chooseWarps(program);
+  chooseVector(program);
+}
+
+/// Eight elements beside each other where a loop without products goes through
+/// large tiles of 16 bits: sums along rows then pass between half as many
+/// threads.
+void LayoutPlan::chooseVector(tile::ProgramOp program) {
+  constexpr int64_t kLarge = 4096;
+  bool hasProducts = false, goesThrough = false;
+  program.walk([&](Operation *op) {
+    hasProducts |= isa<tile::DotOp>(op);
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (!load || !load->getParentOfType<scf::ForOp>())
+      return;
+    auto tile = cast<RankedTensorType>(load.getTile().getType());
+    goesThrough |=
+        tile.getElementTypeBitWidth() == 16 && tile.getNumElements() >= kLarge;
+  });
+  if (goesThrough && !hasProducts)
+    vector = 8;
 }
 
 /// Eight warps where a tile is too large for the registers of four, in which
 /// there is room for three of 64 elements per thread, or where there are many
 /// products, as in an adjoint. A softmax has less to keep and wants rows of one
-/// warp each; without products a region may keep many operands. Sixteen where a
-/// loop without products carries a tile of 64 x 128: it has a processor for
-/// itself, and what reads memory there is the number of warps.
+/// warp each; without products a region may keep many operands.
 void LayoutPlan::chooseWarps(tile::ProgramOp program) {
   // A triangular inverse of 64 rows is two joins of two products.
   constexpr int64_t kManyProducts = 10, kInInverse = 4;
@@ -66,15 +84,6 @@ void LayoutPlan::chooseWarps(tile::ProgramOp program) {
                                      : 128 * 128;
   if (largest >= many || (wholeRows.empty() && products >= kManyProducts))
     warps = 8;
-  if (products > 0)
-    return;
-  program.walk([&](scf::ForOp loop) {
-    for (Value carried : loop.getRegionIterArgs())
-      if (isTile(carried) &&
-          cast<RankedTensorType>(carried.getType()).getNumElements() >=
-              64 * 128)
-        warps = 16;
-  });
 }
 
 /// Follows a product through elementwise ops and loops to a reduction of its
@@ -346,6 +355,6 @@ Layout LayoutPlan::layoutOf(Value tile) {
   if (!result)
     result = ofBranch(tile);
   if (!result)
-    result = Layout::blocked(shapeOf(tile), warps);
+    result = Layout::blocked(shapeOf(tile), warps, vector);
   return chosen.try_emplace(tile, *result).first->second;
 }

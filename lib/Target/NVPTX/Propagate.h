@@ -53,6 +53,7 @@ public:
 private:
   using Result = std::optional<Layout>;
   void chooseWarps(tile::ProgramOp program);
+  void chooseVector(tile::ProgramOp program);
   void findWholeRows(tile::ProgramOp program);
   bool needsWholeRows(mlir::Value product);
   /// From the op that makes the tile; none where it does not matter to it.
@@ -66,6 +67,8 @@ private:
   Result ofBranch(mlir::Value tile);
 
   int64_t warps = 4;
+  /// Elements beside each other in a thread, where nothing else decides.
+  int64_t vector = 4;
   llvm::DenseSet<mlir::Value> operands;
   /// Shapes of products whose rows are reduced or are the left operand of
   /// another product, as rows and columns.

@@ -44,11 +44,18 @@ private:
     Value end, keys, values;
   };
   Tile loadTile(Value n, Value end);
-  /// Of rows [row, row + rows) of q or k, this point's heads: [rows, heads, D].
-  Value make(RowwiseBody *body, unsigned view, Value row, int64_t rows,
-             Value firstHead, int64_t count);
+  /// Rows of q or k, of this point's heads: loaded, and then made of that.
+  struct Rows {
+    RowwiseBody *body;
+    std::optional<RowwiseEmitter> emitter;
+    Value loaded;
+  };
+  Rows load(RowwiseBody *body, unsigned view, Value row, int64_t rows,
+            Value firstHead, int64_t count);
+  /// [rows, heads, D].
+  static Value make(Rows &rows);
   Values attendTile(const Tile &tile, ValueRange carried);
-  Values attendNew();
+  Values attendNew(Rows &newKeys, Value values);
   void appendNew(Value keys, Value values, Value stop);
   void store(const OnlineSoftmax &result, int64_t h);
 
@@ -139,8 +146,9 @@ void StepAttention::findKeys() {
   lower = k.idx(0);
   upper = range.tiles;
   if (isSplit()) {
-    Value share = k.ceilDiv(range.tiles, k.idx(s.splits));
-    lower = k.mul(k.id(3), share);
+    // The new keys count as a tile: the last range has fewer others.
+    Value share = k.ceilDiv(k.add(range.tiles, k.idx(1)), k.idx(s.splits));
+    lower = k.min(range.tiles, k.mul(k.id(3), share));
     upper = k.min(range.tiles, k.add(lower, share));
   }
 }
@@ -155,18 +163,27 @@ StepAttention::Tile StepAttention::loadTile(Value n, Value end) {
   return {at, end, keys, load(vCache, s.valueDim)};
 }
 
-Value StepAttention::make(RowwiseBody *body, unsigned view, Value first,
-                          int64_t rows, Value firstHead, int64_t count) {
+StepAttention::Rows StepAttention::load(RowwiseBody *body, unsigned view,
+                                        Value first, int64_t rows,
+                                        Value firstHead, int64_t count) {
   if (!body)
-    return k.load(k.view(view), {first, firstHead, k.idx(0)}, {0, 1, 2},
-                  {rows, count, s.dim}, {segment.end});
+    return {nullptr, std::nullopt,
+            k.load(k.view(view), {first, firstHead, k.idx(0)}, {0, 1, 2},
+                   {rows, count, s.dim}, {segment.end})};
   body->block.rows = rows;
   body->block.heads = count;
-  RowwiseEmitter e(k, body->block, first, segment.end, firstHead);
-  e.setSegment(segment);
-  body->load(e, first, segment.end);
-  body->emit(e);
-  return e.tileOf(body->results.front());
+  Rows made{
+      body, RowwiseEmitter(k, body->block, first, segment.end, firstHead), {}};
+  made.emitter->setSegment(segment);
+  body->load(*made.emitter, first, segment.end);
+  return made;
+}
+
+Value StepAttention::make(Rows &rows) {
+  if (!rows.body)
+    return rows.loaded;
+  rows.body->emit(*rows.emitter);
+  return rows.emitter->tileOf(rows.body->results.front());
 }
 
 /// Takes in a tile of earlier keys.
@@ -201,12 +218,9 @@ void StepAttention::appendNew(Value keys, Value values, Value stop) {
 }
 
 /// Max, sum and accumulator of each head over the new keys.
-StepAttention::Values StepAttention::attendNew() {
+StepAttention::Values StepAttention::attendNew(Rows &newKeys, Value values) {
   const int64_t rows = step.newRows;
-  Value keys = k.reshape(make(keyBody, newK, segment.begin, rows, kvHead, 1),
-                         {rows, s.dim});
-  Value values = k.load(k.view(newV), {segment.begin, kvHead, k.idx(0)}, {0, 2},
-                        {rows, s.valueDim}, {segment.end});
+  Value keys = k.reshape(make(newKeys), {rows, s.dim});
   Value stop = k.add(segment.first, k.sub(segment.end, segment.begin));
   appendNew(keys, values, stop);
   int64_t column[] = {rows, 1};
@@ -249,8 +263,12 @@ ProgramOp StepAttention::emit() {
 
   // A row that is not there is made of another one.
   Value last = k.max(k.idx(0), k.sub(segment.end, k.idx(1)));
-  Value made = k.reshape(make(queryBody, q, k.min(row, last), 1, head, heads),
-                         {heads, s.dim});
+  // All rows are asked for before one is used.
+  Rows theQuery = load(queryBody, q, k.min(row, last), 1, head, heads);
+  Rows newKeys = load(keyBody, newK, segment.begin, step.newRows, kvHead, 1);
+  Value newValues = k.load(k.view(newV), {segment.begin, kvHead, k.idx(0)},
+                           {0, 2}, {step.newRows, s.valueDim}, {segment.end});
+  Value made = k.reshape(make(theQuery), {heads, s.dim});
   Values slots, fresh;
   for (int64_t h = 0; h < heads; ++h) {
     queries.push_back(k.slice(made, 0, h, 1));
@@ -260,10 +278,10 @@ ProgramOp StepAttention::emit() {
   }
   if (isSplit())
     fresh = k.choose(
-        k.eq(k.id(3), k.idx(s.splits - 1)), [&] { return attendNew(); },
-        [&] { return fresh; });
+        k.eq(k.id(3), k.idx(s.splits - 1)),
+        [&] { return attendNew(newKeys, newValues); }, [&] { return fresh; });
   else
-    fresh = attendNew();
+    fresh = attendNew(newKeys, newValues);
 
   if (first)
     slots = attendTile(*first, slots);
