@@ -66,10 +66,11 @@ static constexpr int64_t kMostStages = 8;
 /// Whether a load is worth a copy ahead although no product reads it: a large
 /// tile of what nothing writes, in a kernel that begins early.
 bool KernelLowering::isStreamed(tile::LoadOp load) {
-  constexpr int64_t kLarge = 4096;
+  constexpr int64_t kLargeBytes = 8 << 10;
   auto tile = cast<RankedTensorType>(load.getTile().getType());
   return isOverlapping && views[load.getView()].isConstant &&
-         tile.getNumElements() >= kLarge;
+         tile.getNumElements() * storedBytes(tile.getElementType()) >=
+             kLargeBytes;
 }
 
 /// Whether the tile is rows of whole pieces of 16 bytes that are dealt to the
