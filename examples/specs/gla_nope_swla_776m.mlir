@@ -1,6 +1,7 @@
 // gla_nope run beyond its training length: the recurrence keeps a history of the
 // trained 4096 tokens and the NoPE logits grow with log n. Weights of
-// gla_nope_776m fit.
+// gla_nope_776m fit. In f32, as windows of a state of 192 by 384 spill registers in
+// bf16.
 hybrid.model @gla_nope_swla_776m vocab(128256) width(1536) layers(12) trained(4096) {
   hybrid.mix ratio(3 : 1) {
     hybrid.swla window(4096) stride(1024) {

@@ -1,5 +1,5 @@
 // Rotary and NoPE attention, three to one, all of it full.
-hybrid.model @rope_nope_376m vocab(128256) width(1024) layers(8) trained(4096) {
+hybrid.model @rope_nope_376m vocab(128256) width(1024) layers(8) trained(4096) dtype(bf16) {
   hybrid.mix ratio(3 : 1) {
     hybrid.softmax heads(8) head_dim(128) position(rope, base = 10000)
     hybrid.softmax heads(8) head_dim(128) position(nope)

@@ -1,5 +1,5 @@
 // Rotary attention in a window of 128 and full NoPE attention, three to one.
-hybrid.model @swa_nope_376m vocab(128256) width(1024) layers(8) trained(4096) {
+hybrid.model @swa_nope_376m vocab(128256) width(1024) layers(8) trained(4096) dtype(bf16) {
   hybrid.mix ratio(3 : 1) {
     hybrid.softmax heads(8) head_dim(128) position(rope, base = 10000) window(128)
     hybrid.softmax heads(8) head_dim(128) position(nope)

@@ -1,5 +1,5 @@
 // Rotary attention in a window of 128 and full NoPE attention, three to one.
-hybrid.model @swa_nope_776m vocab(128256) width(1536) layers(12) trained(4096) {
+hybrid.model @swa_nope_776m vocab(128256) width(1536) layers(12) trained(4096) dtype(bf16) {
   hybrid.mix ratio(3 : 1) {
     hybrid.softmax heads(12) head_dim(128) position(rope, base = 10000) window(128)
     hybrid.softmax heads(12) head_dim(128) position(nope)
