@@ -69,6 +69,7 @@ static constexpr TargetTraits kCPU = {
     /*stepValueColumns=*/tile::RecurrenceShape::kMaxDim,
     /*stateElements=*/
     tile::RecurrenceShape::kMaxDim *tile::RecurrenceShape::kMaxDim,
+    /*wideKeys=*/tile::RecurrenceShape::kMaxDim,
     /*splitTokens=*/0,
     /*longestStep=*/16,
     /*walkedTokens=*/0,
@@ -135,6 +136,7 @@ static constexpr TargetTraits kCUDA = {
     /*backwardValueColumns=*/32,
     /*stepValueColumns=*/8,
     /*stateElements=*/4096,
+    /*wideKeys=*/128,
     /*splitTokens=*/4096,
     /*longestStep=*/16,
     /*walkedTokens=*/8,

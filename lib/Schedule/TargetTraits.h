@@ -105,6 +105,7 @@ struct TargetTraits {
   int64_t valueColumns, backwardValueColumns, stepValueColumns;
   /// Elements of the widest tile of a state.
   int64_t stateElements;
+  int64_t wideKeys;
   /// Segments of at least this many tokens are split over points where whole
   /// ones would leave half of the processors idle; 0: never.
   int64_t splitTokens;
@@ -126,9 +127,12 @@ struct TargetTraits {
   int64_t optimiserBlock;
 
   /// The largest tile of at most `columns` value columns that divides them
-  /// evenly; 0 takes all. A state has fewer where its keys are wider.
+  /// evenly; 0 takes all. A state has fewer where its keys are wider, and half
+  /// as many elements where a chunk of keys fills more registers than it does.
   int64_t valueTile(const tile::RecurrenceShape &shape, int64_t columns) const {
-    int64_t tile = rowsWithin(stateElements, shape.keyDim, columns, 8);
+    int64_t elements =
+        shape.keyDim > wideKeys ? stateElements / 2 : stateElements;
+    int64_t tile = rowsWithin(elements, shape.keyDim, columns, 8);
     if (shape.valueDim <= tile)
       return 0;
     while (tile > 8 && shape.valueDim % tile != 0)
