@@ -40,6 +40,7 @@ def HybridSchedule : Pass<"hybrid-schedule", "::mlir::ModuleOp"> {
 
     ```mlir
     %y = hybrid.dispatch @product_3f2a91c4(%x, %w)
+        product(#hybrid.plain_product<transpose_b = true>)
         : (tensor<?x64xf32>, tensor<32x64xf32>) -> tensor<?x32xf32>
     ```
 
