@@ -77,24 +77,33 @@ struct Case {
 
 class Reader {
 public:
-  explicit Reader(const char *path) : stream(path, std::ios::binary) {}
+  explicit Reader(const char *path)
+      : path(path), stream(path, std::ios::binary) {}
   template <typename T> T get() {
     T value;
-    stream.read(reinterpret_cast<char *>(&value), sizeof value);
+    read(&value, sizeof value);
     return value;
   }
   std::string text() {
     std::string bytes(get<int64_t>(), '\0');
-    stream.read(bytes.data(), bytes.size());
+    read(bytes.data(), bytes.size());
     return bytes;
   }
   std::vector<uint32_t> words(int64_t count) {
     std::vector<uint32_t> values(count);
-    stream.read(reinterpret_cast<char *>(values.data()), 4 * count);
+    read(values.data(), 4 * values.size());
     return values;
   }
 
 private:
+  void read(void *to, size_t bytes) {
+    if (stream.read(static_cast<char *>(to), bytes))
+      return;
+    std::printf("%s ends too early; record it again\n", path);
+    std::exit(1);
+  }
+
+  const char *path;
   std::ifstream stream;
 };
 

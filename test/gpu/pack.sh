@@ -97,10 +97,13 @@ fi
 # Kernels of every family and every fault of code generation, with what the
 # interpreter says.
 if [ "$chip" = sm_90a ] && [ ! "$folder/cases" -nt "$build/test/unit/bin/HybridTargetNVPTXTests" ]; then
-  rm -rf "$folder/cases" && mkdir "$folder/cases"
-  HYBRID_GPU_CASES=$folder/cases "$build/test/unit/bin/HybridTargetNVPTXTests" \
+  # Under another name until all are there.
+  made=$folder/cases.part
+  rm -rf "$folder/cases" "$made" && mkdir "$made"
+  HYBRID_GPU_CASES=$made "$build/test/unit/bin/HybridTargetNVPTXTests" \
     --gtest_brief=1 '--gtest_filter=-*Specs*' >/dev/null
-  rm "$folder"/cases/*.ptx "$folder"/cases/*.mlir
+  rm "$made"/*.ptx "$made"/*.mlir
+  mv "$made" "$folder/cases"
 fi
 
 # Every mixer, with what the oracle says at every length; in bf16 it says the same.
