@@ -53,13 +53,14 @@ struct RowProductsShape {
 
 /// Views: a, or the operands of the row-wise operation, or partial outputs
 /// [rows, heads, ranges, width] and their log-sum-exp [rows, heads, ranges],
-/// both f32; the matrices; where there are convolutions segment table, token segments and, of each, the
-/// weight [columns, taps] and the state [slots, taps − 1, columns], in place;
-/// the kept results; c_i. One point per row and block of columns of any matrix.
-/// No matrix unit, whose sums would wait for one another: what costs is reading
-/// the matrices, so that all of a point's part is asked for at once, before the
-/// row is there, and every point makes the row for itself. Fails with an error
-/// at a row-wise operation that has shapes that tiles cannot have.
+/// both f32; the matrices; where there are convolutions segment table, token
+/// segments and, of each, the weight [columns, taps] and the state [slots, taps
+/// − 1, columns], in place; the kept results; c_i. One point per row and block
+/// of columns of any matrix. No matrix unit, whose sums would wait for one
+/// another: what costs is reading the matrices, so that all of a point's part
+/// is asked for at once, before the row is there, and every point makes the row
+/// for itself. Fails with an error at a row-wise operation that has shapes that
+/// tiles cannot have.
 mlir::FailureOr<ProgramOp> buildRowProducts(mlir::OpBuilder &builder,
                                             mlir::Location loc,
                                             const RowProductsShape &shape);
