@@ -84,7 +84,7 @@ void FoldedStep::collect() {
     // Operands that are not parts of rows themselves.
     if (!leaves)
       return sources.made.inside.clear();
-    auto next = llvm::find_if(*leaves, [&](Value leaf) {
+    auto *next = llvm::find_if(*leaves, [&](Value leaf) {
       Operation *maker = leaf.getDefiningOp();
       return canBeInside(maker) && !tried.contains(maker);
     });
