@@ -191,7 +191,8 @@ void Folding::keepNarrowOutputs() {
   if (isWhole())
     return;
   while (true) {
-    const auto *wide = llvm::find_if(outputs, [](Value v) { return !isNarrow(v); });
+    const auto *wide =
+        llvm::find_if(outputs, [](Value v) { return !isNarrow(v); });
     if (wide == outputs.end())
       break;
     dependent.remove(wide->getDefiningOp());

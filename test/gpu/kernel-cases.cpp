@@ -37,8 +37,8 @@ using CUmodule = struct CUmod_st *;
 using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUdeviceptr = unsigned long long;
-constexpr CUresult CUDA_SUCCESS = 0;
-constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+constexpr CUresult kSuccess = 0;
+constexpr int kMaxDynamicShared = 8;
 
 /// The driver's functions, by name.
 struct Driver {
@@ -53,7 +53,7 @@ struct Driver {
       std::exit(1);
     }
     CUresult result = function(arguments...);
-    if (result != CUDA_SUCCESS) {
+    if (result != kSuccess) {
       std::printf("%s failed with %d in %s\n", name, int(result),
                   where.c_str());
       std::exit(1);
@@ -235,8 +235,7 @@ int main(int count, char **paths) {
     driver.call("cuModuleLoadData", &module,
                 static_cast<const void *>(c.cubin.data()));
     driver.call("cuModuleGetFunction", &kernel, module, c.symbol.c_str());
-    driver.call("cuFuncSetAttribute", kernel,
-                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    driver.call("cuFuncSetAttribute", kernel, kMaxDynamicShared,
                 int(c.sharedBytes));
     auto first = run(driver, c, kernel);
     double error = compare(c, first);

@@ -8,6 +8,7 @@
 #include "Roles.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
