@@ -45,6 +45,15 @@ SmallVector<Type> hybrid::tile::cacheTypes(MLIRContext *c,
           KernelBuilder::viewType(c, {d, s.kvHeads, d, s.valueDim}, s.element)};
 }
 
+SmallVector<Type>
+hybrid::tile::outputTypes(MLIRContext *c, const SoftmaxShape &s, bool isSplit) {
+  constexpr int64_t t = ShapedType::kDynamic;
+  if (!isSplit)
+    return {KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element)};
+  return {KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}),
+          KernelBuilder::viewType(c, {t, s.heads, s.splits})};
+}
+
 Value hybrid::tile::loadFromCache(KernelBuilder &k, const SoftmaxShape &s,
                                   Value view, Value slot, Value kvHead,
                                   const KeyTile &keys, Value end,

@@ -16,6 +16,12 @@ namespace hybrid::tile {
 llvm::SmallVector<mlir::Type> cacheTypes(mlir::MLIRContext *context,
                                          const SoftmaxShape &shape);
 
+/// Views of what attention over a cache gives: o [T, H, Dv], or of ranges of
+/// keys o [T, H, splits, Dv] in f32 and their log-sum-exp [T, H, splits].
+llvm::SmallVector<mlir::Type> outputTypes(mlir::MLIRContext *context,
+                                          const SoftmaxShape &shape,
+                                          bool isSplit);
+
 /// The rows of a tile of positions that lie below `end`, [keyTile, width];
 /// others are 0 and not read.
 mlir::Value loadFromCache(KernelBuilder &k, const SoftmaxShape &shape,

@@ -105,14 +105,7 @@ SmallVector<Type> CachedAttention::viewTypes(MLIRContext *c) const {
       KernelBuilder::viewType(c, {t, s.heads, s.dim}, s.element)};
   llvm::append_range(types, cacheTypes(c, s));
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
-  if (!split) {
-    types.push_back(
-        KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element));
-    return types;
-  }
-  types.push_back(
-      KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}));
-  types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.splits}));
+  llvm::append_range(types, outputTypes(c, s, split));
   return types;
 }
 
@@ -266,10 +259,9 @@ ProgramOp hybrid::tile::buildSoftmaxSplit(OpBuilder &builder, Location loc,
 //===----------------------------------------------------------------------===//
 
 static SmallVector<Type> combineTypes(MLIRContext *c, const SoftmaxShape &s) {
-  constexpr int64_t t = ShapedType::kDynamic;
-  return {KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}),
-          KernelBuilder::viewType(c, {t, s.heads, s.splits}),
-          KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element)};
+  SmallVector<Type> types = outputTypes(c, s, /*isSplit=*/true);
+  llvm::append_range(types, outputTypes(c, s, /*isSplit=*/false));
+  return types;
 }
 
 /// o = Σ_s w_s o_s / Σ_s w_s with w_s = exp(lse_s - max lse), for one token and

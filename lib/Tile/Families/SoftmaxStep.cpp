@@ -113,14 +113,7 @@ SmallVector<Type> StepAttention::viewTypes(MLIRContext *c) const {
   llvm::append_range(types, cacheTypes(c, s));
   llvm::append_range(types, cacheTypes(c, s));
   llvm::append_range(types, KernelBuilder::segmentViewTypes(c));
-  if (!isSplit()) {
-    types.push_back(
-        KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element));
-    return types;
-  }
-  types.push_back(
-      KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}));
-  types.push_back(KernelBuilder::viewType(c, {t, s.heads, s.splits}));
+  llvm::append_range(types, outputTypes(c, s, isSplit()));
   return types;
 }
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/PlanInstance.h"
+#include "PlanCase.h"
 
 #include <gtest/gtest.h>
 
@@ -41,58 +41,18 @@ constexpr const char *kPlan = R"({
            "strides": [1]}]}]}],
     "pieces": [{"rows": 4, "first": 1, "last": 2}]}}})";
 
-std::string replaced(std::string text, const std::string &from,
-                     const std::string &to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
+/// "before 10", "make 4", ...: what runs, and for how many rows.
+std::vector<std::string> runsOf(const PlanCase &plan) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < plan.made->launches().size(); ++i)
+    list.push_back(plan.made->origin(i).label() + " " +
+                   std::to_string(plan.made->launches()[i].tasks));
+  return list;
 }
-
-Bytes bytesOf(const std::string &text) {
-  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
-}
-
-/// A plan and its entry for a number of tokens.
-struct Instance {
-  Plan plan;
-  ModelMeta meta;
-  ParameterTable parameters;
-  StateTable states;
-  std::vector<KernelHandle> kernels = {nullptr};
-  std::optional<PlanInstance> made;
-  std::string message;
-
-  Instance(const std::string &text, int64_t tokens) {
-    Result<Plan> parsed = Plan::parse(bytesOf(text));
-    if (!parsed.ok()) {
-      message = parsed.status().message();
-      return;
-    }
-    plan = std::move(*parsed);
-    CallShape shape;
-    shape.symbols[Symbols::Tokens] = tokens;
-    Result<PlanInstance> result =
-        PlanInstance::create({plan, meta, parameters, states, kernels},
-                             plan.entries.at("loss"), shape);
-    if (result.ok())
-      made = std::move(*result);
-    else
-      message = result.status().message();
-  }
-
-  /// "before 10", "make 4", ...: what runs, and for how many rows.
-  std::vector<std::string> runs() const {
-    std::vector<std::string> list;
-    for (size_t i = 0; i < made->launches().size(); ++i)
-      list.push_back(made->origin(i).label() + " " +
-                     std::to_string(made->launches()[i].tasks));
-    return list;
-  }
-};
 
 void expectRefused(const std::string &from, const std::string &to,
                    const std::string &reason, int64_t tokens = 10) {
-  Instance instance(replaced(kPlan, from, to), tokens);
+  PlanCase instance(replaced(kPlan, from, to), tokens);
   EXPECT_FALSE(instance.made) << "accepted; expected: " << reason;
   EXPECT_NE(instance.message.find(reason), std::string::npos)
       << instance.message;
@@ -101,9 +61,9 @@ void expectRefused(const std::string &from, const std::string &to,
 } // namespace
 
 TEST(Pieces, RunOneAfterTheOther) {
-  Instance instance(kPlan, 10);
+  PlanCase instance(kPlan, 10);
   ASSERT_TRUE(instance.made) << instance.message;
-  EXPECT_EQ(instance.runs(),
+  EXPECT_EQ(runsOf(instance),
             (std::vector<std::string>{"before 10", "make 4", "read 4", "make 4",
                                       "read 4", "make 2", "read 2"}));
   // The arena has room for a piece.
@@ -128,17 +88,17 @@ TEST(Pieces, RunOneAfterTheOther) {
 }
 
 TEST(Pieces, FewRowsAreOnePieceAndNoRowsAreNone) {
-  Instance few(kPlan, 3);
+  PlanCase few(kPlan, 3);
   ASSERT_TRUE(few.made) << few.message;
-  EXPECT_EQ(few.runs(),
+  EXPECT_EQ(runsOf(few),
             (std::vector<std::string>{"before 3", "make 3", "read 3"}));
   EXPECT_EQ(few.made->arenaBytes(), 3 * 64 * kElementBytes);
-  Instance exact(kPlan, 8);
+  PlanCase exact(kPlan, 8);
   ASSERT_TRUE(exact.made) << exact.message;
-  EXPECT_EQ(exact.runs().size(), 5u);
-  Instance none(kPlan, 0);
+  EXPECT_EQ(runsOf(exact).size(), 5u);
+  PlanCase none(kPlan, 0);
   ASSERT_TRUE(none.made) << none.message;
-  EXPECT_TRUE(none.runs().empty());
+  EXPECT_TRUE(runsOf(none).empty());
 }
 
 // Plans come from files.
@@ -196,7 +156,7 @@ TEST(Pieces, TooManyAlternativesAreRefused) {
   for (int i = 0; i < 300; ++i)
     many += never;
   std::string before = R"({"layer": -1, "op": "make", "alternatives": [)";
-  Instance few(replaced(kPlan, before, before + many), 400);
+  PlanCase few(replaced(kPlan, before, before + many), 400);
   EXPECT_TRUE(few.made) << few.message;
   expectRefused(before, before + many,
                 "1048576 views and alternatives for tokens 20000", 20000);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "core/PlanInstance.h"
+#include "PlanCase.h"
 
 #include <gtest/gtest.h>
 
@@ -55,13 +55,6 @@ constexpr const char *kPlan = R"({
                      "accumulate": true}}]}],
     "pieces": [{"rows": 4, "first": 2, "last": 2}]}}})";
 
-std::string replaced(std::string text, const std::string &from,
-                     const std::string &to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
 /// Takes what it is given, or nothing.
 struct Taker : ProductLibrary {
   bool takes = true;
@@ -74,50 +67,21 @@ struct Taker : ProductLibrary {
   }
 };
 
-/// A plan and its entry for a number of tokens.
-struct Instance {
-  Plan plan;
-  ModelMeta meta;
-  ParameterTable parameters;
-  StateTable states;
-  std::vector<KernelHandle> kernels = {nullptr};
-  std::optional<PlanInstance> made;
-  std::string message;
-
-  Instance(const std::string &text, int64_t tokens, Taker *taker) {
-    Result<Plan> parsed = Plan::parse(
-        Bytes{reinterpret_cast<const uint8_t *>(text.data()), text.size()});
-    if (!parsed.ok()) {
-      message = parsed.status().message();
-      return;
-    }
-    plan = std::move(*parsed);
-    CallShape shape;
-    shape.symbols[Symbols::Tokens] = tokens;
-    Result<PlanInstance> result = PlanInstance::create(
-        {plan, meta, parameters, states, kernels, nullptr, taker},
-        plan.entries.at("loss"), shape);
-    if (result.ok())
-      made = std::move(*result);
-    else
-      message = result.status().message();
-  }
-  /// "sum taken" for what the library computes, else "sum k".
-  std::vector<std::string> ran() const {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < made->launches().size(); ++i)
-      names.push_back(made->origin(i).op + " " + made->workerName(i));
-    return names;
-  }
-};
+/// "sum taken" for what the library computes, else "sum k".
+std::vector<std::string> ran(const PlanCase &plan) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < plan.made->launches().size(); ++i)
+    names.push_back(plan.made->origin(i).op + " " + plan.made->workerName(i));
+  return names;
+}
 
 using Names = std::vector<std::string>;
 
 TEST(PlanProducts, AreGivenToTheLibraryPieceByPiece) {
   Taker taker;
-  Instance instance(kPlan, 7, &taker);
+  PlanCase instance(kPlan, 7, &taker);
   ASSERT_TRUE(instance.made) << instance.message;
-  EXPECT_EQ(instance.ran(), (Names{"sum taken", "loss taken", "loss taken"}));
+  EXPECT_EQ(ran(instance), (Names{"sum taken", "loss taken", "loss taken"}));
   ASSERT_EQ(taker.shapes.size(), 3u);
   const ProductShape &sum = taker.shapes[0], &rest = taker.shapes[2];
   EXPECT_EQ(sum.text(), "16 x 16 x 7 in f32");
@@ -141,18 +105,18 @@ TEST(PlanProducts, AreGivenToTheLibraryPieceByPiece) {
 // What parts are made in takes no room then.
 TEST(PlanProducts, NeedNoMemoryForParts) {
   Taker taker;
-  Instance without(kPlan, 7, nullptr), with(kPlan, 7, &taker);
+  PlanCase without(kPlan, 7, nullptr), with(kPlan, 7, &taker);
   ASSERT_TRUE(without.made && with.made);
-  EXPECT_EQ(without.ran(), (Names{"parts k", "sum k", "loss k", "loss k"}));
+  EXPECT_EQ(ran(without), (Names{"parts k", "sum k", "loss k", "loss k"}));
   EXPECT_EQ(without.made->arenaBytes() - with.made->arenaBytes(), 2048);
 }
 
 TEST(PlanProducts, ThatTheLibraryDoesNotTakeAreKernels) {
   Taker taker;
   taker.takes = false;
-  Instance instance(kPlan, 7, &taker);
+  PlanCase instance(kPlan, 7, &taker);
   ASSERT_TRUE(instance.made) << instance.message;
-  EXPECT_EQ(instance.ran(), (Names{"parts k", "sum k", "loss k", "loss k"}));
+  EXPECT_EQ(ran(instance), (Names{"parts k", "sum k", "loss k", "loss k"}));
   EXPECT_EQ(instance.made->launches()[0].viewCount, 3u);
   EXPECT_EQ(instance.made->planView(2, 0).buffer, 0u);
 }
@@ -160,9 +124,9 @@ TEST(PlanProducts, ThatTheLibraryDoesNotTakeAreKernels) {
 // A call chooses among alternatives before anybody is asked.
 TEST(PlanProducts, OfOtherAlternativesAreNotAskedFor) {
   Taker taker;
-  Instance instance(kPlan, 2, &taker);
+  PlanCase instance(kPlan, 2, &taker);
   ASSERT_TRUE(instance.made) << instance.message;
-  EXPECT_EQ(instance.ran(), (Names{"sum taken", "loss k"}));
+  EXPECT_EQ(ran(instance), (Names{"sum taken", "loss k"}));
 }
 
 // The parts belong to a list of pieces and the sum does not, or the other way.
@@ -170,9 +134,9 @@ TEST(PlanProducts, AcrossTheEdgeOfPiecesAreKernels) {
   Taker taker;
   std::string plan = replaced(kPlan, R"("first": 2, "last": 2}])",
                               R"("first": 1, "last": 2}])");
-  Instance instance(plan, 4, &taker);
+  PlanCase instance(plan, 4, &taker);
   ASSERT_TRUE(instance.made) << instance.message;
-  EXPECT_EQ(instance.ran(), (Names{"parts k", "sum k", "loss taken"}));
+  EXPECT_EQ(ran(instance), (Names{"parts k", "sum k", "loss taken"}));
 }
 
 TEST(PlanProducts, BadMarksAreRefused) {
@@ -213,7 +177,7 @@ TEST(PlanProducts, BadMarksAreRefused) {
            "factor or result 0 of a product is 4 x 8"}};
   for (const auto &[change, expected] : cases) {
     Taker taker;
-    Instance instance(replaced(kPlan, change.first, change.second), 7, &taker);
+    PlanCase instance(replaced(kPlan, change.first, change.second), 7, &taker);
     EXPECT_FALSE(instance.made) << change.second;
     EXPECT_NE(instance.message.find(expected), std::string::npos)
         << change.second << ": " << instance.message;
