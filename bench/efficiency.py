@@ -10,7 +10,8 @@ layers and by heads, and for full attention (RoPE), at every size and length: ti
 to first token (prefill), time per output token at batch 1, peak memory and cache
 bytes in inference, and tokens per second of training steps; each also as a ratio
 to full attention at the same size and length. Specs come from
-model_template.py. What did not fit or had no time left says so in the table,
+model_template.py, with `hybrid.recompute` where a training step would not fit a
+card otherwise (RECOMPUTED). What did not fit or had no time left says so in the table,
 which is written anew after each artefact. `--variants` and `--inference-only`
 measure a part, `--merge` takes the rest from the .json of an earlier run. Without
 a compiler the artefacts of the work folder are used.
@@ -37,6 +38,15 @@ COLUMNS = (
 )
 TITLES = {"rope": "RoPE (full)", "rope_nope": "RoPE-NoPE", "swa": "SWA-NoPE", "gla": "GLA-NoPE", "gdn": "GDN-NoPE"}
 COLOURS = {"rope": "#555555", "rope_nope": "#7a5a3c", "swa": "#0f8a6b", "gla": "#c2570c", "gdn": "#2f6fd0"}
+#: Of size and mixer, what training computes again (docs/spec-language.md): everything kept, these need 150 GB.
+RECOMPUTED = {("3B", "gdn"): "selective"}
+
+
+def attributes_of(args, size, mixer):
+    """What a spec says of its type and of what training keeps."""
+    recompute = RECOMPUTED.get((size, mixer))
+    return ((" dtype(bf16)" if args.dtype == "bf16" else "")
+            + (f' attributes {{hybrid.recompute = "{recompute}"}}' if recompute else ""))
 
 
 def variants(args):
@@ -55,8 +65,7 @@ def prepare(args, budget):
     rows = []
     for size in args.sizes:
         for mixer, mix in variants(args):
-            name, text = write_spec(SIZES[size], mixer, mix,
-                                    attributes=" dtype(bf16)" if args.dtype == "bf16" else "")
+            name, text = write_spec(SIZES[size], mixer, mix, attributes=attributes_of(args, size, mixer))
             name += f"_{args.dtype}"
             source = args.work / f"{name}.mlir"
             if budget.is_spent():
@@ -73,7 +82,7 @@ def prepare(args, budget):
             artefact = make_artefact(args, source)
             for length in args.lengths:
                 rows.append({"size": size, "mixer": mixer, "mix": mix, "length": length, "artefact": artefact,
-                             "cost": costs(args, source, length)})
+                             "recompute": RECOMPUTED.get((size, mixer)), "cost": costs(args, source, length)})
     # Full attention of a size is measured first, so that ratios exist whenever time ends.
     rows.sort(key=lambda row: (args.sizes.index(row["size"]), args.lengths.index(row["length"])))
     return rows
@@ -145,6 +154,8 @@ def table(rows):
                 beside = f" ({ratio:.2f}×)" if ratio is not None and row["mixer"] != "rope" else ""
                 cells.append(form.format(row[key]) + beside)
         mix = TITLES[row["mixer"]] + (f", {row['mix']}-wise" if row["mix"] else "")
+        if row.get("recompute") and row.get("train"):
+            mix += f", trained with {row['recompute']} recompute"
         lines.append(f"| {row['size']} | {row['length']:,} | {mix} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
 """How near the row-wise kernels of a training step are to the rate of a copy.
 
-    row_rates.py ARTEFACT... [--segments=8] [--length=4096] [--below=0.85]
+    row_rates.py ARTEFACT... [--segments=8] [--length=4096] [--below=0.85] [--only=REGEX]
 
 Takes the launches of `backward` and `update` that are no products, attention or
 recurrences from artefacts with code for the GPU here, and times each kernel alone
@@ -16,6 +16,7 @@ import ctypes
 import json
 import operator
 import pathlib
+import re
 import struct
 
 import torch
@@ -256,6 +257,8 @@ def measure(path, args, copies):
     memory = Memory(args, meta["vocab"])
     kinds = collections.OrderedDict()
     for entry, op, kernel, symbols, times, views in launches(artefact, request):
+        if not re.search(args.only, kernel["name"]):
+            continue
         shapes = tuple((tuple(v["sizes"]), tuple(v["strides"]), v["type"]) for v in views)
         row = kinds.setdefault((kernel["symbol"], shapes), [entry, op, kernel, symbols, views, 0])
         row[5] += times
@@ -292,6 +295,7 @@ def main():
     parser.add_argument("--segments", type=int, default=8)
     parser.add_argument("--length", type=int, default=4096)
     parser.add_argument("--below", type=float, default=0.85)
+    parser.add_argument("--only", default="", help="kernels whose name this expression matches")
     args = parser.parse_args()
     torch.cuda.init()
     torch.zeros(1, device="cuda")
