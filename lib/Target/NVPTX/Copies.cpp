@@ -313,7 +313,7 @@ void KernelLowering::lowerLoad(tile::LoadOp load) {
 void KernelLowering::lowerStore(tile::StoreOp store) {
   Layout layout = plan.layoutOf(store.getTile());
   Values registers = get(store.getTile(), layout);
-  shared.writesView(store.getView());
+  shared.writesView(store.getView(), store);
   IRMapping none;
   storeAll(access(store.getView(), store.getIndices(), store.getLimits(),
                   store.getDims(), layout, none),

@@ -397,6 +397,12 @@ void KernelLowering::lowerConcat(tile::ConcatOp concat) {
     start += shapeOf(input)[dim];
   }
   remember(result, all);
+  // Branches that read it would each wait for it, and what is behind for them.
+  if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+        return isa<scf::IfOp>(user->getParentOp()) &&
+               user->getBlock() != concat->getBlock();
+      }))
+    get(result, layout);
 }
 
 void KernelLowering::lowerReshape(tile::ReshapeOp reshape) {

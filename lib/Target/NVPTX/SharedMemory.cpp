@@ -7,6 +7,9 @@
 
 #include "SharedMemory.h"
 
+#include "hybrid/Tile/TileOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using namespace hybrid::nvptx;
 
@@ -95,10 +98,40 @@ void SharedMemory::readsView(Value view) {
   viewsRead.insert(view);
 }
 
-void SharedMemory::writesView(Value view) {
-  if (viewsRead.contains(view) || viewsWritten.contains(view))
+/// Whether two stores to one view are apart along a dim in which both places
+/// are known.
+static bool areApart(Operation *a, Operation *b) {
+  auto x = dyn_cast_or_null<hybrid::tile::StoreOp>(a),
+       y = dyn_cast_or_null<hybrid::tile::StoreOp>(b);
+  if (!x || !y)
+    return false;
+  auto placeAlong = [](hybrid::tile::StoreOp store, int64_t dim) {
+    std::optional<int64_t> first = getConstantIntValue(store.getIndices()[dim]);
+    int64_t size = 1;
+    for (auto [d, of] : llvm::enumerate(store.getDims()))
+      if (of == dim)
+        size = cast<RankedTensorType>(store.getTile().getType()).getDimSize(d);
+    return std::pair(first, size);
+  };
+  for (int64_t dim = 0; dim < int64_t(x.getIndices().size()); ++dim) {
+    auto [from, size] = placeAlong(x, dim);
+    auto [other, otherSize] = placeAlong(y, dim);
+    if (from && other &&
+        (*from + size <= *other || *other + otherSize <= *from))
+      return true;
+  }
+  return false;
+}
+
+void SharedMemory::writesView(Value view, Operation *store) {
+  auto known = viewsWritten.find(view);
+  bool isApart = known == viewsWritten.end() ||
+                 llvm::all_of(known->second, [&](Operation *before) {
+                   return areApart(before, store);
+                 });
+  if (viewsRead.contains(view) || !isApart)
     barrier();
-  viewsWritten.insert(view);
+  viewsWritten[view].push_back(store);
 }
 
 void SharedMemory::leaveLoop(const Mark &mark) {

@@ -52,7 +52,8 @@ public:
   void readsAndWrites(unsigned from, unsigned to);
   /// The same for a view of global memory.
   void readsView(mlir::Value view);
-  void writesView(mlir::Value view);
+  /// `store`, if given, needs no barrier behind stores to other places.
+  void writesView(mlir::Value view, mlir::Operation *store = nullptr);
   /// The buffer is written by copies that have begun.
   void writesAsync(unsigned buffer);
   /// The pipeline that fills the buffer waits by itself; only its life counts.
@@ -93,7 +94,10 @@ private:
   llvm::SmallVector<Buffer> buffers;
   int64_t epoch = 0;
   llvm::DenseSet<unsigned> read, written, copying;
-  llvm::DenseSet<mlir::Value> viewsRead, viewsWritten;
+  llvm::DenseSet<mlir::Value> viewsRead;
+  /// By what each view has been written; null for what may be anywhere.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *, 1>>
+      viewsWritten;
 };
 
 } // namespace hybrid::nvptx

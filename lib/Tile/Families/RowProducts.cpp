@@ -43,8 +43,14 @@ private:
   Values loadConvolution(unsigned n);
   Values loadFrom(unsigned n);
   Value makeRow();
-  void store(Value sums, unsigned n, ValueRange convolution);
-  Value convolve(Value sums, unsigned n, ValueRange convolution);
+  /// What this point gives for its columns, and what their convolution keeps.
+  struct Sums {
+    Value plain, convolved;
+    Values kept;
+  };
+  Sums convolve(Value sums, ValueRange convolution);
+  void store(const Sums &sums, unsigned n);
+  void keep(const Sums &sums, unsigned n);
   Value multiply(ValueRange pieces, Value row, int64_t first);
 
   /// One for each warp of a block: with all at once, products that wait for
@@ -228,37 +234,46 @@ Value RowProducts::multiply(ValueRange pieces, Value row, int64_t first) {
 }
 
 /// The row is the only one of its segment, so that all before it are in the
-/// state, of which this point alone has these columns.
-Value RowProducts::convolve(Value sums, unsigned n, ValueRange convolution) {
-  Value input = s.element ? k.rounded(sums, s.element) : sums;
+/// state. Done for columns without a convolution too, where it gives nothing:
+/// outside of the choice between matrices no thread waits for another.
+RowProducts::Sums RowProducts::convolve(Value sums, ValueRange convolution) {
+  Sums result{sums, {}, {}};
+  if (convolution.empty())
+    return result;
   Values seen(convolution.drop_front(s.taps));
-  seen.push_back(input);
-  Value result;
+  seen.push_back(s.element ? k.rounded(sums, s.element) : sums);
   for (auto [tap, row] :
        llvm::zip_equal(convolution.take_front(s.taps), seen)) {
     Value term = k.mul(tap, row);
-    result = result ? k.add(result, term) : term;
+    result.convolved = result.convolved ? k.add(result.convolved, term) : term;
   }
-  // Rows behind the last segment are of none.
-  Value row = k.id(1), column = columnOf(n);
-  Value isReal = k.both(k.le(segment.begin, row), k.lt(row, segment.end));
-  k.when(isReal, [&] {
-    for (auto [at, kept] : llvm::enumerate(llvm::ArrayRef(seen).drop_front()))
-      k.store(kept, convolutionView(n, 1), {segment.slot, k.idx(at), column},
-              {1, 2});
-  });
+  result.kept.assign(seen.begin() + 1, seen.end());
   return result;
 }
 
-void RowProducts::store(Value sums, unsigned n, ValueRange convolution) {
+/// The state has these columns of this point alone. Rows behind the last
+/// segment are of none.
+void RowProducts::keep(const Sums &sums, unsigned n) {
+  Value row = k.id(1), column = columnOf(n);
+  Value isReal = k.both(k.le(segment.begin, row), k.lt(row, segment.end));
+  k.when(isReal, [&] {
+    for (auto [at, kept] : llvm::enumerate(sums.kept))
+      k.store(kept, convolutionView(n, 1), {segment.slot, k.idx(at), column},
+              {1, 2});
+  });
+}
+
+void RowProducts::store(const Sums &sums, unsigned n) {
+  bool isConvolved = s.matrices[n].isConvolved;
   Value column = columnOf(n), row = k.id(1);
-  if (s.matrices[n].isConvolved)
-    sums = convolve(sums, n, convolution);
   SmallVector<Value> limits = columnLimit(n);
   if (!limits.empty())
     limits.insert(limits.begin(), k.add(row, k.idx(1)));
-  k.store(sums, k.view(k.numViews() - s.matrices.size() + n), {row, column},
-          {0, 1}, limits);
+  k.store(isConvolved ? sums.convolved : sums.plain,
+          k.view(k.numViews() - s.matrices.size() + n), {row, column}, {0, 1},
+          limits);
+  if (isConvolved)
+    keep(sums, n);
 }
 
 ProgramOp RowProducts::emit() {
@@ -276,16 +291,17 @@ ProgramOp RowProducts::emit() {
   Values some;
   for (int64_t at = 0; at < s.columnTile; at += kColumnsAtOnce)
     some.push_back(multiply(pieces, row, at));
-  Value sums = some.size() == 1 ? some.front() : k.concat(some, 1);
+  Sums sums = convolve(some.size() == 1 ? some.front() : k.concat(some, 1),
+                       convolution);
   if (s.matrices.size() == 1) {
-    store(sums, 0, convolution);
+    store(sums, 0);
     return k.finish();
   }
   for (unsigned n = 0; n < s.matrices.size(); ++n) {
     Value isHere = k.lt(k.id(0), k.idx(firstTile[n + 1]));
     if (n > 0)
       isHere = k.both(isHere, k.ge(k.id(0), k.idx(firstTile[n])));
-    k.when(isHere, [&] { store(sums, n, convolution); });
+    k.when(isHere, [&] { store(sums, n); });
   }
   return k.finish();
 }

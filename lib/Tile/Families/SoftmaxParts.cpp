@@ -194,8 +194,9 @@ SmallVector<Type> hybrid::tile::rangeViews(MLIRContext *c, int64_t heads,
           KernelBuilder::viewType(c, {t, heads, ranges})};
 }
 
-/// Every thread that has a place of the output has its part of all ranges: the
-/// loads do not wait for each other, nor for what another thread does.
+/// Every thread that has a place of the output has its part of all ranges, and
+/// what weighs them: the loads do not wait for each other, nor for what another
+/// thread does.
 Value hybrid::tile::joinRanges(KernelBuilder &k, Value partial, Value lse,
                                Value row) {
   ArrayRef<int64_t> sizes = cast<ViewType>(partial.getType()).getShape();
@@ -205,16 +206,19 @@ Value hybrid::tile::joinRanges(KernelBuilder &k, Value partial, Value lse,
   SmallVector<Value> parts, sums;
   Value most;
   for (int64_t n = 0; n < ranges; ++n) {
-    sums.push_back(k.load(lse, {row, zero, k.idx(n)}, {1, 2}, {heads, 1}));
+    Value sum = k.load(lse, {row, zero, k.idx(n)}, {1, 2}, {heads, 1});
+    // Stretched before anything is made of it: a column with a layout of its
+    // own would be exchanged between threads, once for each range.
+    sums.push_back(k.broadcast(sum, wide));
     parts.push_back(k.load(partial, {row, zero, k.idx(n), zero}, {1, 3}, wide));
     most = n == 0 ? sums.front() : k.max(most, sums.back());
   }
-  OnlineSoftmax total = OnlineSoftmax::start(k, heads, width);
   Value shift = finiteOrZero(k, most);
+  OnlineSoftmax total{most, k.zeros(wide), k.zeros(wide)};
   for (auto [part, sum] : llvm::zip_equal(parts, sums)) {
     Value weight = k.exp(k.sub(sum, shift));
     total.sum = k.add(total.sum, weight);
-    total.acc = k.add(total.acc, k.mul(part, k.broadcast(weight, wide)));
+    total.acc = k.add(total.acc, k.mul(part, weight));
   }
   return total.output(k, "joined");
 }

@@ -244,3 +244,56 @@ tile.program @one_row(%a: !tile.view<64x64xbf16>, %b: !tile.view<1x64xbf16>, %c:
   tile.store %sum, %c[%c0, %c0] dims [0, 1] : tensor<64x1xf32>, !tile.view<64x1xf32>
   tile.return
 }
+
+// -----
+
+// Rows that are known to be apart are stored without waiting for each other;
+// what may be the same row waits.
+// CHECK-LABEL: func.func @apart
+// CHECK: st.global
+// CHECK-NOT: barrier
+// CHECK: st.global
+// CHECK: barrier
+// CHECK: st.global
+!rows = !tile.view<?x128xf32>
+tile.program @apart(%x: !rows, %y: !rows)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %block = tile.id 0
+  %a = tile.load %x[%c0, %c0] dims [1] : !rows -> tensor<128xf32>
+  tile.store %a, %y[%c0, %c0] dims [1] : tensor<128xf32>, !rows
+  tile.store %a, %y[%c1, %c0] dims [1] : tensor<128xf32>, !rows
+  tile.store %a, %y[%block, %c0] dims [1] : tensor<128xf32>, !rows
+  tile.return
+}
+
+// -----
+
+// Parts that meet in shared memory are read in front of the branches, which do
+// not wait then.
+// CHECK-LABEL: func.func @branches
+// CHECK: barrier
+// CHECK-NOT: barrier
+// CHECK: scf.if
+// CHECK-NOT: barrier
+// CHECK: return
+tile.program @branches(%x: !tile.view<8x128xf32>, %y: !tile.view<16xf32>, %z: !tile.view<16xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (2)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %block = tile.id 0
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<8x128xf32> -> tensor<8x128xf32>
+  %b = arith.addf %a, %a : tensor<8x128xf32>
+  %s = tile.reduce sum %a dim 1 : tensor<8x128xf32>
+  %t = tile.reduce sum %b dim 1 : tensor<8x128xf32>
+  %u = tile.reshape %s : tensor<8x1xf32> to tensor<8xf32>
+  %v = tile.reshape %t : tensor<8x1xf32> to tensor<8xf32>
+  %w = tile.concat %u, %v dim 0 : tensor<8xf32>, tensor<8xf32>
+  %first = arith.cmpi eq, %block, %c0 : index
+  scf.if %first {
+    tile.store %w, %y[%c0] dims [0] : tensor<16xf32>, !tile.view<16xf32>
+  } else {
+    tile.store %w, %z[%c0] dims [0] : tensor<16xf32>, !tile.view<16xf32>
+  }
+  tile.return
+}
