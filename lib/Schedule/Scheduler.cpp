@@ -77,11 +77,11 @@ LogicalResult hybrid::roundInto(Scheduler &scheduler, OpBuilder &builder,
 }
 
 RankedTensorType hybrid::workspaceType(AffineMap leading,
-                                       ArrayRef<int64_t> sizes) {
+                                       ArrayRef<int64_t> sizes, Type element) {
   SmallVector<int64_t> shape(leading.getNumResults(), ShapedType::kDynamic);
   llvm::append_range(shape, sizes);
   MLIRContext *context = leading.getContext();
   return RankedTensorType::get(
-      shape, Float32Type::get(context),
+      shape, element ? element : Float32Type::get(context),
       SizedAttr::get(context, AffineMapAttr::get(leading)));
 }

@@ -70,9 +70,11 @@ mlir::LogicalResult roundInto(Scheduler &scheduler, mlir::OpBuilder &builder,
                               mlir::Value value, mlir::Value old);
 
 /// A tensor of which only its producer and reader know: static sizes after
-/// leading sizes that are expressions of the six symbols.
+/// leading sizes that are expressions of the six symbols; of f32 where
+/// `element` is null.
 mlir::RankedTensorType workspaceType(mlir::AffineMap leading,
-                                     llvm::ArrayRef<int64_t> sizes);
+                                     llvm::ArrayRef<int64_t> sizes,
+                                     mlir::Type element = {});
 
 /// Puts every loss, with the products and the adjoint that see its logits, into
 /// `hybrid.pieces` (LossHead.cpp).

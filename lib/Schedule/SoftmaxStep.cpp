@@ -76,7 +76,10 @@ joinedShapeOf(const tile::SoftmaxShape &step, const TargetTraits &target) {
   if (int64_t widest = widestWindow(step))
     joined.splits = std::min<int64_t>(joined.splits,
                                       llvm::divideCeil(widest, joined.keyTile));
-  // Partial outputs are f32.
+  // Every point of the reader reads all of them: they are rounded as the output
+  // would be.
+  joined.partial = step.element;
+  // In its registers they are f32.
   int64_t bytes = joined.heads * joined.splits * joined.valueDim * 4;
   if (bytes > target.joinedBytes)
     return std::nullopt;
@@ -141,8 +144,8 @@ AttentionStep::Parts AttentionStep::launch(OpBuilder &builder, bool isJoined) {
     MLIRContext *context = op.getContext();
     auto tokens = AffineMap::get(0, numCallSymbols,
                                  getSymbolExpr(CallSymbol::tokens, context));
-    types.push_back(
-        workspaceType(tokens, {shape.heads, shape.splits, shape.valueDim}));
+    types.push_back(workspaceType(
+        tokens, {shape.heads, shape.splits, shape.valueDim}, shape.partial));
     types.push_back(workspaceType(tokens, {shape.heads, shape.splits}));
   }
   DispatchOp dispatch =

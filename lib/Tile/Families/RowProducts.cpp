@@ -86,8 +86,9 @@ SmallVector<Type> RowProducts::viewTypes(MLIRContext *context) const {
   if (body)
     body->appendOperandViews(types);
   else if (s.ranges.count > 0)
-    llvm::append_range(types, rangeViews(context, s.ranges.heads,
-                                         s.ranges.count, s.ranges.width));
+    llvm::append_range(types,
+                       rangeViews(context, s.ranges.heads, s.ranges.count,
+                                  s.ranges.width, s.element));
   else
     types.push_back(
         KernelBuilder::viewType(context, {rows, s.depth}, s.element));

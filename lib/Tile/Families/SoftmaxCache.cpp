@@ -50,8 +50,7 @@ hybrid::tile::outputTypes(MLIRContext *c, const SoftmaxShape &s, bool isSplit) {
   constexpr int64_t t = ShapedType::kDynamic;
   if (!isSplit)
     return {KernelBuilder::viewType(c, {t, s.heads, s.valueDim}, s.element)};
-  return {KernelBuilder::viewType(c, {t, s.heads, s.splits, s.valueDim}),
-          KernelBuilder::viewType(c, {t, s.heads, s.splits})};
+  return rangeViews(c, s.heads, s.splits, s.valueDim, s.partial);
 }
 
 Value hybrid::tile::loadFromCache(KernelBuilder &k, const SoftmaxShape &s,

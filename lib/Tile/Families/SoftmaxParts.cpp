@@ -188,9 +188,10 @@ Value OnlineSoftmax::logSumExp(KernelBuilder &k) const {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Type> hybrid::tile::rangeViews(MLIRContext *c, int64_t heads,
-                                           int64_t ranges, int64_t width) {
+                                           int64_t ranges, int64_t width,
+                                           Type element) {
   constexpr int64_t t = ShapedType::kDynamic;
-  return {KernelBuilder::viewType(c, {t, heads, ranges, width}),
+  return {KernelBuilder::viewType(c, {t, heads, ranges, width}, element),
           KernelBuilder::viewType(c, {t, heads, ranges})};
 }
 
@@ -210,7 +211,8 @@ Value hybrid::tile::joinRanges(KernelBuilder &k, Value partial, Value lse,
     // Stretched before anything is made of it: a column with a layout of its
     // own would be exchanged between threads, once for each range.
     sums.push_back(k.broadcast(sum, wide));
-    parts.push_back(k.load(partial, {row, zero, k.idx(n), zero}, {1, 3}, wide));
+    parts.push_back(
+        k.loadStored(partial, {row, zero, k.idx(n), zero}, {1, 3}, wide));
     most = n == 0 ? sums.front() : k.max(most, sums.back());
   }
   Value shift = finiteOrZero(k, most);
@@ -218,7 +220,7 @@ Value hybrid::tile::joinRanges(KernelBuilder &k, Value partial, Value lse,
   for (auto [part, sum] : llvm::zip_equal(parts, sums)) {
     Value weight = k.exp(k.sub(sum, shift));
     total.sum = k.add(total.sum, weight);
-    total.acc = k.add(total.acc, k.mul(part, weight));
+    total.acc = k.add(total.acc, k.mul(k.widened(part), weight));
   }
   return total.output(k, "joined");
 }

@@ -79,11 +79,11 @@ struct OnlineSoftmax {
   mlir::Value logSumExp(KernelBuilder &k) const;
 };
 
-/// Views of partial outputs [t, H, ranges, width] and of their log-sum-exp [t,
-/// H, ranges], both f32.
+/// Views of partial outputs [t, H, ranges, width], f32 where `element` is null,
+/// and of their log-sum-exp [t, H, ranges], which is f32.
 llvm::SmallVector<mlir::Type> rangeViews(mlir::MLIRContext *context,
                                          int64_t heads, int64_t ranges,
-                                         int64_t width);
+                                         int64_t width, mlir::Type element);
 
 /// o = Σ_s w_s o_s / Σ_s w_s with w_s = exp(lse_s - max lse) for all heads of a
 /// row, [H, width], with nothing passed between threads. A range that saw

@@ -52,8 +52,8 @@ struct RowProductsShape {
 };
 
 /// Views: a, or the operands of the row-wise operation, or partial outputs
-/// [rows, heads, ranges, width] and their log-sum-exp [rows, heads, ranges],
-/// both f32; the matrices; where there are convolutions segment table, token
+/// [rows, heads, ranges, width] and their log-sum-exp [rows, heads, ranges] in
+/// f32; the matrices; where there are convolutions segment table, token
 /// segments and, of each, the weight [columns, taps] and the state [slots, taps
 /// − 1, columns], in place; the kept results; c_i. One point per row and block
 /// of columns of any matrix. No matrix unit, whose sums would wait for one

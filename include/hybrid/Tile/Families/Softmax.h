@@ -33,8 +33,10 @@ struct SoftmaxShape {
   /// `queryTile` is 1.
   bool elementwise = false;
   /// Of queries, keys, values, outputs, caches and their gradients; null is
-  /// f32. Statistics and partial results are f32.
+  /// f32. Statistics are f32.
   mlir::Type element = {};
+  /// Of the outputs of ranges; null is f32.
+  mlir::Type partial = {};
 
   int64_t group() const { return heads / kvHeads; }
   /// Query heads that a point over a cache works on: those that share a key
