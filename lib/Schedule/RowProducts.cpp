@@ -209,17 +209,24 @@ int64_t ProductGroup::pointsOf(int64_t tile) {
 
 /// The columns of a point: a processor's share, where all that it reads fits;
 /// else as many as it can ask for at once, fewer where that leaves processors
-/// idle.
+/// idle. A share is a multiple of `readColumns`, one for each warp, or, for
+/// matrix units, half of that where only then it fits.
 int64_t ProductGroup::columnTile() {
   const TargetTraits &target = scheduler.target;
   auto matrix = cast<RankedTensorType>(products.front().getB().getType());
-  int64_t bytes = matrix.getDimSize(1) * (matrix.getElementTypeBitWidth() / 8);
-  int64_t share = 1;
-  while (pointsOf(share) > target.processors &&
-         share * bytes <= target.shareBytes)
-    share += std::min(share, target.readColumns);
-  if (share * bytes <= target.shareBytes)
-    return share;
+  int64_t width = matrix.getElementTypeBitWidth() / 8;
+  int64_t bytes = matrix.getDimSize(1) * width;
+  SmallVector<int64_t, 2> steps{target.readColumns};
+  if (width == 2)
+    steps.push_back(target.readColumns / 2);
+  for (int64_t step : steps) {
+    int64_t share = 1;
+    while (pointsOf(share) > target.processors &&
+           share * bytes <= target.shareBytes)
+      share += std::min(share, step);
+    if (share * bytes <= target.shareBytes)
+      return share;
+  }
   int64_t tile = target.readColumns;
   while (tile > 1 && (tile * bytes > target.readBytes ||
                       pointsOf(tile) < target.processors))

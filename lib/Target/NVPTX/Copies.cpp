@@ -258,13 +258,17 @@ KernelLowering::Values KernelLowering::loadFromView(tile::LoadOp load,
 /// Whether a tile is large and asked for before the kernel waits for the one in
 /// front. Such tiles are copied to shared memory: in registers they would keep
 /// the blocks of the next kernels, and what these ask for, from the processor.
+/// So are matrices of products of one row, which have to be there in any case.
 bool KernelLowering::isAskedEarly(Value tile) {
   constexpr int64_t kLarge = 4096;
-  if (!mustWait || !isTile(tile) ||
-      cast<RankedTensorType>(tile.getType()).getNumElements() < kLarge)
+  bool isMatrix = plan.isRowMatrix(tile);
+  bool isLarge =
+      mustWait && isTile(tile) &&
+      cast<RankedTensorType>(tile.getType()).getNumElements() >= kLarge;
+  if (!isMatrix && !isLarge)
     return false;
   if (auto load = tile.getDefiningOp<tile::LoadOp>())
-    return views[load.getView()].isConstant &&
+    return (isMatrix || views[load.getView()].isConstant) &&
            storedBytes(elementOf(tile)) <= 4;
   auto branch = tile.getDefiningOp<scf::IfOp>();
   if (!branch)
@@ -385,6 +389,20 @@ Value KernelLowering::scalarAddress(Value view, ValueRange indices) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
+/// Whether this thread's piece at an offset has a place in `to`; null where
+/// every thread's has.
+static Value isWithin(GpuBuilder &b, const Layout &layout, ValueRange base,
+                      const Coordinates &offset, const SharedTile &to) {
+  Coordinates lastOffset = layout.registerOffset(layout.numRegisters() - 1);
+  Value inside;
+  for (auto [d, x] : llvm::enumerate(offset)) {
+    int64_t lastBase = layout.extent(d) - 1 - lastOffset[d];
+    if (x + lastBase >= to.extents[d])
+      inside = b.both(inside, b.less(base[d], b.i32(to.extents[d] - x)));
+  }
+  return inside;
+}
+
 /// Copies without passing through registers, in pieces of 16 bytes where memory
 /// allows it. What is past a limit becomes zero.
 void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
@@ -431,6 +449,11 @@ void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
         Value size = b.mul(rest, b.i32(count * bytes / most));
         inside = inside ? b.createOrFold<arith::MinSIOp>(inside, size) : size;
       }
+      OpBuilder::InsertionGuard guard(b);
+      if (Value isIn = isWithin(b, layout, from.base, offset, to)) {
+        auto branch = scf::IfOp::create(b, isIn, /*withElseRegion=*/false);
+        b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      }
       b.copyAsync(b.address(target, ahead), addressAt(from, offset),
                   count * bytes, inside);
     }
@@ -449,8 +472,7 @@ void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
     b.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
   auto copyPieces = [&](int64_t count) {
-    if (count * bytes >= 4 && layout.extent(last) <= to.extents[last] &&
-        (last == 0 || layout.extent(0) <= to.extents[0]))
+    if (count * bytes >= 4)
       copyBy(count);
     else
       copyThrough();

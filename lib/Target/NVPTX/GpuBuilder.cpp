@@ -329,6 +329,42 @@ GpuBuilder::Values GpuBuilder::pack(ValueRange elements) {
   return words;
 }
 
+/// The results of an intrinsic that gives `count` of a type.
+static GpuBuilder::Values severalOf(GpuBuilder &b, StringRef name, Type type,
+                                    int64_t count, ValueRange operands) {
+  Type result = LLVM::LLVMStructType::getLiteral(
+      b.getContext(), SmallVector<Type>(count, type));
+  Value packed = b.intrinsic(name, result, operands);
+  GpuBuilder::Values values;
+  for (int64_t n = 0; n < count; ++n)
+    values.push_back(b.field(packed, n));
+  return values;
+}
+
+GpuBuilder::Values GpuBuilder::loadMatrices(Value address, int64_t count,
+                                            bool isTransposed) {
+  std::string name = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x" +
+                     std::to_string(count) +
+                     (isTransposed ? ".trans.b16" : ".b16");
+  return severalOf(*this, name, getI32Type(), count, address);
+}
+
+GpuBuilder::Values GpuBuilder::multiplyMatrices(Type element, ValueRange a,
+                                                ValueRange right,
+                                                ValueRange sums) {
+  Values operands;
+  for (ValueRange words : {a, right})
+    for (Value word : words)
+      operands.push_back(element.isF16()
+                             ? bitcast(word, VectorType::get({2}, element))
+                             : word);
+  llvm::append_range(operands, sums);
+  StringRef name = element.isF16()   ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+                   : element.isF32() ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+                                     : "llvm.nvvm.mma.m16n8k16.row.col.bf16";
+  return severalOf(*this, name, getF32Type(), 4, operands);
+}
+
 GpuBuilder::Values GpuBuilder::load(Type element, int64_t count, Value address,
                                     bool invariant) {
   int64_t bytes = storedBytes(element) * count;

@@ -91,6 +91,15 @@ public:
   mlir::Value shuffleUp(mlir::Value value, int64_t distance);
   mlir::Value shuffleDown(mlir::Value value, int64_t distance);
 
+  // Matrix units.
+  /// `count` 8 x 8 matrices of 16-bit elements from shared memory, a word of
+  /// each: lanes 8n to 8n + 7 give the addresses of the rows of number n.
+  Values loadMatrices(mlir::Value address, int64_t count,
+                      bool isTransposed = false);
+  /// sums + a · b of `mma.sync`, with operands of `element`.
+  Values multiplyMatrices(mlir::Type element, mlir::ValueRange a,
+                          mlir::ValueRange b, mlir::ValueRange sums);
+
   // Memory.
   /// `bytes` past `base`.
   mlir::Value address(mlir::Value base, mlir::Value bytes);

@@ -124,8 +124,8 @@ private:
   SharedTile allocateFor(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
   /// Bytes that the whole tile takes there.
   int64_t stagedBytes(mlir::Value tile);
-  static std::pair<int64_t, int64_t>
-  operandExtents(mlir::Value tile, llvm::ArrayRef<int64_t> extents);
+  std::pair<int64_t, int64_t> operandExtents(mlir::Value tile,
+                                             llvm::ArrayRef<int64_t> extents);
   SharedTile allocateRowMajor(mlir::Type element,
                               llvm::ArrayRef<int64_t> shape);
   /// Of warps that hold copies in `owners`, which is `layout` unless given, the
@@ -218,6 +218,9 @@ private:
   std::optional<Operand> leftInRegisters(mlir::Value a,
                                          const Accumulator &shape);
   static Operand inShared(const SharedTile &tile, bool depthFirst);
+  // Products of one row (RowProduct.cpp).
+  class RowProduct;
+  void lowerRowProduct(tile::DotOp dot);
 
   // Whole tiles (LowerTiles.cpp).
   Values maskPadding(const Layout &layout, unsigned dim, Values registers,

@@ -73,7 +73,6 @@ private:
                   int64_t index, int64_t depthAt, int64_t count);
   void maskDepth(Values &words, int64_t step, ArrayRef<int64_t> depths);
   Value addressOf(const Operand &operand, Value index, Value depthAt);
-  Values multiply(const Values &a, const Values &b, ArrayRef<Value> sums);
 
   GpuBuilder &b;
   const Operand &leftOperand, &rightOperand;
@@ -191,16 +190,7 @@ KernelLowering::Product::matrices(const Operand &operand, Value base,
   Value at = bytes ? b.address(base, bytes) : base;
   at = b.address(
       at, (index * operand.indexStride + depthAt * operand.depthStride) * 2);
-  std::string name = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x" +
-                     std::to_string(count) +
-                     (operand.depthStride == 1 ? ".b16" : ".trans.b16");
-  Type result = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(count, b.getI32Type()));
-  Value words = b.intrinsic(name, result, at);
-  Values values;
-  for (int64_t n = 0; n < count; ++n)
-    values.push_back(b.field(words, n));
-  return values;
+  return b.loadMatrices(at, count, /*isTransposed=*/operand.depthStride != 1);
 }
 
 /// Zeros what lies past the depth. `depths` says where in the step the first
@@ -289,31 +279,6 @@ KernelLowering::Product::right(int64_t tile, int64_t count, int64_t step,
 // The product
 //===----------------------------------------------------------------------===//
 
-KernelLowering::Values KernelLowering::Product::multiply(const Values &a,
-                                                         const Values &right,
-                                                         ArrayRef<Value> sums) {
-  Values operands;
-  auto append = [&](const Values &words) {
-    for (Value word : words)
-      operands.push_back(element.isF16()
-                             ? b.bitcast(word, VectorType::get({2}, element))
-                             : word);
-  };
-  append(a);
-  append(right);
-  llvm::append_range(operands, sums);
-  StringRef name = element.isF16() ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
-                   : isHalf        ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-                                   : "llvm.nvvm.mma.m16n8k8.row.col.tf32";
-  Type result = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(4, b.getF32Type()));
-  Value packed = b.intrinsic(name, result, operands);
-  Values values;
-  for (int64_t n = 0; n < 4; ++n)
-    values.push_back(b.field(packed, n));
-  return values;
-}
-
 void KernelLowering::Product::step(int64_t number, Value leftBytes,
                                    Value rightBytes, Values &sums) {
   // So many column tiles at once: enough that neighbouring instructions have
@@ -335,8 +300,9 @@ void KernelLowering::Product::step(int64_t number, Value leftBytes,
           const Fragment &other = rights[n - first];
           MutableArrayRef<Value> own = MutableArrayRef<Value>(sums).slice(
               4 * (m * columns + n - firstTile), 4);
-          Values next = multiply(pass.lowLeft ? lefts[m].low : lefts[m].high,
-                                 pass.lowRight ? other.low : other.high, own);
+          Values next = b.multiplyMatrices(
+              element, pass.lowLeft ? lefts[m].low : lefts[m].high,
+              pass.lowRight ? other.low : other.high, own);
           llvm::copy(next, own.begin());
         }
   }
@@ -483,6 +449,10 @@ LogicalResult KernelLowering::lowerDot(tile::DotOp dot) {
            << element << " into " << sum
            << ", for which there is no tensor-core product; use f32, bf16 or "
               "f16 operands and an f32 accumulator";
+  if (isRowProduct(dot)) {
+    lowerRowProduct(dot);
+    return success();
+  }
   int64_t depth = shapeOf(dot.getA())[dot.getTransposeA() ? 0 : 1];
   Accumulator shape = plan.accumulatorOf(shapeOf(result));
   Layout layout = plan.accumulatorLayout(shapeOf(result));

@@ -29,8 +29,33 @@ bool hybrid::nvptx::isElementwise(Operation *op) {
          isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
+bool hybrid::nvptx::isRowProduct(tile::DotOp dot) {
+  // Of an instruction; and 32 for each of eight warps.
+  constexpr int64_t kStep = 32, kLeast = 256;
+  auto element = dot.getA().getType().getElementType();
+  int64_t depth = shapeOf(dot.getB())[1];
+  return (element.isBF16() || element.isF16()) &&
+         dot.getResult().getType().getElementType().isF32() &&
+         !dot.getTransposeA() && dot.getTransposeB() &&
+         shapeOf(dot.getA())[0] == 1 && depth % kStep == 0 && depth >= kLeast;
+}
+
+/// All that a choice between loads may give is an operand too.
+void LayoutPlan::addRowMatrix(Value tile) {
+  operands.insert(tile);
+  rowMatrices.insert(tile);
+  auto branch = tile.getDefiningOp<scf::IfOp>();
+  if (!branch)
+    return;
+  unsigned number = cast<OpResult>(tile).getResultNumber();
+  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
+    addRowMatrix(region->front().getTerminator()->getOperand(number));
+}
+
 LayoutPlan::LayoutPlan(tile::ProgramOp program) {
   program.walk([&](tile::DotOp dot) {
+    if (isRowProduct(dot))
+      return addRowMatrix(dot.getB());
     for (Value operand : {dot.getA(), dot.getB()}) {
       operands.insert(operand);
       if (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
@@ -70,8 +95,8 @@ void LayoutPlan::chooseWarps(tile::ProgramOp program) {
   constexpr int64_t kManyProducts = 10, kInInverse = 4;
   int64_t products = 0, largest = 0;
   program.walk([&](Operation *op) {
-    if (isa<tile::DotOp>(op))
-      ++products;
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      products += !isRowProduct(dot);
     else if (isa<tile::UnitLowerInverseOp>(op))
       products += kInInverse;
     for (Value result : op->getResults())
@@ -203,7 +228,9 @@ LayoutPlan::Result LayoutPlan::naturalOfCarried(Value tile) {
 
 LayoutPlan::Result LayoutPlan::naturalOfResult(Operation *op) {
   if (auto dot = dyn_cast<tile::DotOp>(op))
-    return accumulatorLayout(shapeOf(dot.getResult()));
+    return isRowProduct(dot)
+               ? Layout::blocked(shapeOf(dot.getResult()), warps, /*vector=*/1)
+               : accumulatorLayout(shapeOf(dot.getResult()));
   if (auto inverse = dyn_cast<tile::UnitLowerInverseOp>(op))
     return accumulatorLayout(shapeOf(inverse.getResult()));
   if (auto prefix = dyn_cast<tile::PrefixSumOp>(op))

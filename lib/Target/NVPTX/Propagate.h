@@ -32,6 +32,10 @@ llvm::ArrayRef<int64_t> shapeOf(mlir::Value tile);
 /// same place.
 bool isElementwise(mlir::Operation *op);
 
+/// Whether a product has one row and is long enough that the warps of a block
+/// share its depth: numbers of 16 bits, the matrix row by row along the depth.
+bool isRowProduct(tile::DotOp dot);
+
 class LayoutPlan {
 public:
   explicit LayoutPlan(tile::ProgramOp program);
@@ -43,6 +47,11 @@ public:
   /// The tile is an operand of a product, as it is or transposed.
   bool isOperand(mlir::Value tile) const { return operands.contains(tile); }
   bool hasProducts() const { return !operands.empty(); }
+  /// The tile is the matrix of a product of one row, or one of those that a
+  /// choice gives to it.
+  bool isRowMatrix(mlir::Value tile) const {
+    return rowMatrices.contains(tile);
+  }
   /// The layout of what is transposed and then cut into single rows or columns
   /// alone: a thread has all that lies in the place where it uses one of them.
   std::optional<Layout> layoutOfParts(tile::TransposeOp transpose);
@@ -52,6 +61,7 @@ public:
 
 private:
   using Result = std::optional<Layout>;
+  void addRowMatrix(mlir::Value tile);
   void chooseWarps(tile::ProgramOp program);
   void chooseVector(tile::ProgramOp program);
   void findWholeRows(tile::ProgramOp program);
@@ -69,7 +79,7 @@ private:
   int64_t warps = 4;
   /// Elements beside each other in a thread, where nothing else decides.
   int64_t vector = 4;
-  llvm::DenseSet<mlir::Value> operands;
+  llvm::DenseSet<mlir::Value> operands, rowMatrices;
   /// Shapes of products whose rows are reduced or are the left operand of
   /// another product, as rows and columns.
   llvm::DenseSet<std::pair<int64_t, int64_t>> wholeRows;

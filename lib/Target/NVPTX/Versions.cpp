@@ -194,7 +194,7 @@ static int64_t rowStride(int64_t columns, int64_t bytes, bool depthLast) {
 /// Rows of an operand in shared memory, and elements from one to the next.
 std::pair<int64_t, int64_t>
 KernelLowering::operandExtents(Value tile, ArrayRef<int64_t> extents) {
-  return {llvm::alignTo(extents[0], 16),
+  return {plan.isRowMatrix(tile) ? extents[0] : llvm::alignTo(extents[0], 16),
           rowStride(llvm::alignTo(extents[1], 8), storedBytes(elementOf(tile)),
                     depthIsLast(tile))};
 }

@@ -51,10 +51,11 @@ private:
   Sums convolve(Value sums, ValueRange convolution);
   void store(const Sums &sums, unsigned n);
   void keep(const Sums &sums, unsigned n);
-  Value multiply(ValueRange pieces, Value row, int64_t first);
+  Value multiplyApart(ValueRange pieces, Value row, int64_t first);
+  Value multiply(ValueRange pieces, Value row);
 
-  /// One for each warp of a block: with all at once, products that wait for
-  /// their sums would take the registers of the next launch's blocks.
+  /// In f32, one for each warp of a block: with all at once, products that wait
+  /// for their sums would take the registers of the next launch's blocks.
   static constexpr int64_t kColumnsAtOnce = 8;
 
   const RowProductsShape &s;
@@ -218,7 +219,7 @@ Value RowProducts::makeRow() {
 }
 
 /// Of this point's columns from `first` on, as many as are multiplied at once.
-Value RowProducts::multiply(ValueRange pieces, Value row, int64_t first) {
+Value RowProducts::multiplyApart(ValueRange pieces, Value row, int64_t first) {
   int64_t columns = std::min(kColumnsAtOnce, s.columnTile - first);
   Value sums;
   for (auto [n, piece] : llvm::enumerate(pieces)) {
@@ -232,6 +233,25 @@ Value RowProducts::multiply(ValueRange pieces, Value row, int64_t first) {
     sums = sums ? k.add(sums, sum) : sum;
   }
   return k.reshape(sums, {1, columns});
+}
+
+/// One product of the row with this point's columns. Matrix units multiply
+/// numbers of 16 bits, as the row is too: f32 would be three products of parts
+/// of it, with other bits than one sum after another.
+Value RowProducts::multiply(ValueRange pieces, Value row) {
+  if (!s.element || s.element.getIntOrFloatBitWidth() != 16) {
+    Values some;
+    for (int64_t at = 0; at < s.columnTile; at += kColumnsAtOnce)
+      some.push_back(multiplyApart(pieces, row, at));
+    return some.size() == 1 ? some.front() : k.concat(some, 1);
+  }
+  Value sums = k.zeros({1, s.columnTile});
+  for (auto [n, piece] : llvm::enumerate(pieces)) {
+    int64_t depth = cast<RankedTensorType>(piece.getType()).getShape().back();
+    sums = k.dot(k.slice(row, 1, n * s.depthTile, depth), k.widened(piece),
+                 sums, /*transposeA=*/false, /*transposeB=*/true);
+  }
+  return sums;
 }
 
 /// The row is the only one of its segment, so that all before it are in the
@@ -288,12 +308,7 @@ ProgramOp RowProducts::emit() {
     convolution = pieces.take_back(2 * s.taps - 1);
     pieces = pieces.drop_back(2 * s.taps - 1);
   }
-  Value row = makeRow();
-  Values some;
-  for (int64_t at = 0; at < s.columnTile; at += kColumnsAtOnce)
-    some.push_back(multiply(pieces, row, at));
-  Sums sums = convolve(some.size() == 1 ? some.front() : k.concat(some, 1),
-                       convolution);
+  Sums sums = convolve(multiply(pieces, makeRow()), convolution);
   if (s.matrices.size() == 1) {
     store(sums, 0);
     return k.finish();

@@ -149,6 +149,51 @@ tile.program @askedEarly(%x: !tile.view<1x256xf32>, %p: !matrix, %q: !matrix, %y
 
 // -----
 
+// A product of one row: its matrix is copied to rows that are 16 bytes apart more
+// than they are long, the row goes through shared memory, a warp multiplies 8
+// columns and 32 of the depth at once by one instruction, in steps that two
+// matrices of the row are loaded for, and the sums of eight warps are added.
+// CHECK-LABEL: func.func @row_product
+// CHECK-SAME: hybrid.shared_bytes = 35584 : i64, hybrid.threads = 256
+// CHECK: scf.if
+// CHECK: cp.async.cg.shared
+// CHECK: else
+// CHECK: cp.async.cg.shared
+// CHECK-NOT: cp.async.wait
+// CHECK: griddepcontrol.wait
+// CHECK: cp.async.wait
+// CHECK: barrier
+// CHECK: ldmatrix.sync.aligned.m8n8.x4
+// CHECK-COUNT-8: mma.m16n8k16.row.col.bf16
+// CHECK-NOT: mma
+// CHECK-COUNT-2: llvm.store {{.*}}i32, !llvm.ptr<3>
+// CHECK: barrier
+// CHECK-COUNT-8: llvm.load {{.*}}!llvm.ptr<3> -> i32
+// CHECK-NOT: barrier
+// CHECK: return
+!matrix = !tile.view<64x1024xbf16>
+tile.program @row_product(%x: !tile.view<1x1024xbf16>, %p: !matrix, %q: !matrix, %y: !tile.view<1x16xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (2)> order [parallel]
+    attributes {tile.overlap = array<i64: 1, 2>} {
+  %c0 = arith.constant 0 : index
+  %id = tile.id 0
+  %first = arith.cmpi eq, %id, %c0 : index
+  %b = scf.if %first -> tensor<16x1024xbf16> {
+    %m = tile.load %p[%c0, %c0] dims [0, 1] : !matrix -> tensor<16x1024xbf16>
+    scf.yield %m : tensor<16x1024xbf16>
+  } else {
+    %m = tile.load %q[%c0, %c0] dims [0, 1] : !matrix -> tensor<16x1024xbf16>
+    scf.yield %m : tensor<16x1024xbf16>
+  }
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x1024xbf16> -> tensor<1x1024xbf16>
+  %zero = arith.constant dense<0.0> : tensor<1x16xf32>
+  %sum = tile.dot %a, %b, %zero {transpose_b} : tensor<1x1024xbf16>, tensor<16x1024xbf16> -> tensor<1x16xf32>
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<1x16xf32>, !tile.view<1x16xf32>
+  tile.return
+}
+
+// -----
+
 // Also a kernel that accesses nothing waits: its end says that of all in front
 // of it.
 // CHECK-LABEL: func.func @nothing

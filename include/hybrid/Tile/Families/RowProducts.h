@@ -56,11 +56,12 @@ struct RowProductsShape {
 /// f32; the matrices; where there are convolutions segment table, token
 /// segments and, of each, the weight [columns, taps] and the state [slots, taps
 /// − 1, columns], in place; the kept results; c_i. One point per row and block
-/// of columns of any matrix. No matrix unit, whose sums would wait for one
-/// another: what costs is reading the matrices, so that all of a point's part
-/// is asked for at once, before the row is there, and every point makes the row
-/// for itself. Fails with an error at a row-wise operation that has shapes that
-/// tiles cannot have.
+/// of columns of any matrix. What costs is reading the matrices, so that all of
+/// a point's part is asked for at once, before the row is there, and every
+/// point makes the row for itself. In 16 bits row and columns are one product;
+/// in f32 they are sums of products, for those of matrix units have other bits
+/// and would wait for one another. Fails with an error at a row-wise operation
+/// that has shapes that tiles cannot have.
 mlir::FailureOr<ProgramOp> buildRowProducts(mlir::OpBuilder &builder,
                                             mlir::Location loc,
                                             const RowProductsShape &shape);

@@ -8,6 +8,9 @@
 #include "../../Tile/SoftmaxReference.h"
 #include "hybrid/Target/NVPTX/Compile.h"
 #include "hybrid/Tile/Families/Recurrence.h"
+#include "hybrid/Tile/Families/RowProducts.h"
+#include "hybrid/Tile/Passes.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -74,6 +77,34 @@ TEST_F(PtxTest, DeltaRuleForward) {
   s.chunk = 32;
   OpBuilder b = builder();
   check(buildRecurrenceForward(b, b.getUnknownLoc(), s));
+}
+
+// Tensor cores multiply a decoding step's row in 16 bits; in f32 they would
+// give it other bits.
+TEST_F(PtxTest, RowsThatReadMatrices) {
+  MLIRContext *c = &context;
+  for (Type element : {Type(BFloat16Type::get(c)), Type(Float16Type::get(c)),
+                       Type(Float32Type::get(c))}) {
+    module = ModuleOp::create(UnknownLoc::get(c));
+    RowProductsShape s;
+    s.depth = 1024;
+    s.columnTile = 12;
+    s.element = element;
+    s.matrices = {{96, element}, {30, element}};
+    OpBuilder b = builder();
+    FailureOr<ProgramOp> program = buildRowProducts(b, b.getUnknownLoc(), s);
+    ASSERT_TRUE(succeeded(program));
+    (*program)->setAttr(TileDialect::kOverlapAttr,
+                        b.getDenseI64ArrayAttr({1, 2}));
+    PassManager passes(c);
+    passes.nest<ProgramOp>().addPass(createHybridNarrowProducts());
+    ASSERT_TRUE(succeeded(passes.run(*module))) << reported;
+    for (StringRef chip : {"sm_80", "sm_90a"}) {
+      std::string ptx = compile(*program, chip);
+      EXPECT_EQ(ptx.find("mma.sync") != std::string::npos, !element.isF32());
+      assemble(ptx, chip);
+    }
+  }
 }
 
 TEST_F(PtxTest, UnknownChipIsRefusedByName) {
