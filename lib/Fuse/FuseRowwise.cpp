@@ -72,6 +72,7 @@ public:
   unsigned numAlone = 0;
 
 private:
+  void takeLastRowsFirst();
   void placeCasts();
   void computeLevels();
   void delay();
@@ -120,6 +121,43 @@ void RowwiseFusion::placeCasts() {
       user->replaceUsesOfWith(cast, builder.clone(*cast)->getResult(0));
     }
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Last rows
+//===----------------------------------------------------------------------===//
+
+/// The sum or cast of its operands' last rows, in place of the last rows of
+/// what it gives; null where it is something else, such as an operation that
+/// asks where its rows stand, or where others read all its rows.
+static Operation *onLastRows(LastRowsOp last) {
+  Operation *op = last.getX().getDefiningOp();
+  if (!isa_and_nonnull<AddOp, CastOp>(op) || !isMember(op) || !op->hasOneUse())
+    return nullptr;
+  OpBuilder builder(last);
+  Operation *moved = builder.clone(*op);
+  for (OpOperand &operand : moved->getOpOperands())
+    if (hasRows(operand.get().getType()))
+      operand.set(LastRowsOp::create(builder, last.getLoc(), operand.get(),
+                                     last.getSegments()));
+  moved->getResult(0).setType(last.getType());
+  // `moved` was made in front of the last rows that it reads.
+  moved->moveBefore(last);
+  last.replaceAllUsesWith(moved->getResult(0));
+  last.erase();
+  op->erase();
+  return moved;
+}
+
+/// Fewer rows to work on, and the last residual joins the norm in front of the
+/// head.
+void RowwiseFusion::takeLastRowsFirst() {
+  SmallVector<LastRowsOp> waiting(block.getOps<LastRowsOp>());
+  while (!waiting.empty())
+    if (Operation *moved = onLastRows(waiting.pop_back_val()))
+      for (Value operand : moved->getOperands())
+        if (auto last = operand.getDefiningOp<LastRowsOp>())
+          waiting.push_back(last);
 }
 
 //===----------------------------------------------------------------------===//
@@ -389,6 +427,7 @@ void RowwiseFusion::explainAlone(Operation *op) {
 }
 
 void RowwiseFusion::run() {
+  takeLastRowsFirst();
   placeCasts();
   computeLevels();
   delay();

@@ -204,3 +204,36 @@ func.func @recomputed(%x: !x, %w: tensor<8x8xf32>) -> (!x, !x) attributes {hybri
   %3 = hybrid.product %2, %w : (!x, tensor<8x8xf32>) -> !x
   return %1, %3 : !x, !x
 }
+
+// The last rows of a sum that nothing else reads are the sum of last rows: it
+// joins what follows.
+// CHECK-LABEL: @last_rows_of_a_sum
+// CHECK-DAG:     %[[X:.+]] = hybrid.last_rows %arg0
+// CHECK-DAG:     %[[Y:.+]] = hybrid.last_rows %arg1
+// CHECK:         hybrid.rowwise (%{{.+}} = %[[X]] : tensor<?x8xf32, #hybrid.per_segment>, %{{.+}} = %[[Y]]
+// CHECK-NEXT:      hybrid.add
+// CHECK-NEXT:      hybrid.normalize
+// CHECK-NOT:     hybrid.last_rows
+// CHECK:         return
+func.func @last_rows_of_a_sum(%x: !x, %y: !x, %segments: !hybrid.segments) -> tensor<?x8xf32, #hybrid.per_segment>
+    attributes {hybrid.entry = "e"} {
+  %0 = hybrid.add %x, %y : !x, !x
+  %1 = hybrid.last_rows %0, %segments : (!x, !hybrid.segments) -> tensor<?x8xf32, #hybrid.per_segment>
+  %2 = hybrid.normalize rms %1 epsilon 1.000000e-05 : tensor<?x8xf32, #hybrid.per_segment>
+  return %2 : tensor<?x8xf32, #hybrid.per_segment>
+}
+
+// All rows of the sum are there in any case, and norms stay where they are.
+// CHECK-LABEL: @last_rows_of_what_others_read
+// CHECK:         %[[S:.+]] = hybrid.add
+// CHECK:         hybrid.last_rows %[[S]]
+// CHECK:         %[[N:.+]] = hybrid.normalize
+// CHECK:         hybrid.last_rows %[[N]]
+func.func @last_rows_of_what_others_read(%x: !x, %y: !x, %z: !x, %segments: !hybrid.segments)
+    -> (!x, tensor<?x8xf32, #hybrid.per_segment>, tensor<?x8xf32, #hybrid.per_segment>) attributes {hybrid.entry = "e"} {
+  %0 = hybrid.add %x, %y : !x, !x
+  %1 = hybrid.last_rows %0, %segments : (!x, !hybrid.segments) -> tensor<?x8xf32, #hybrid.per_segment>
+  %2 = hybrid.normalize rms %z epsilon 1.000000e-05 : !x
+  %3 = hybrid.last_rows %2, %segments : (!x, !hybrid.segments) -> tensor<?x8xf32, #hybrid.per_segment>
+  return %0, %1, %3 : !x, tensor<?x8xf32, #hybrid.per_segment>, tensor<?x8xf32, #hybrid.per_segment>
+}

@@ -22,7 +22,8 @@ def HybridFuseRowwise : Pass<"hybrid-fuse-rowwise", "::mlir::ModuleOp"> {
     stands between; at the edge it stays outside, where it is a view. Slices and
     concatenations are views too and stay outside. An operation that reads one row
     or none (an activation, a filled tensor) joins its users rather than its
-    producer when they come later.
+    producer when they come later. The last rows of a sum are the sum of last
+    rows, which joins the norm in front of the head.
 
     Remarks (category `fuse`):
 
