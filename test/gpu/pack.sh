@@ -12,12 +12,14 @@
 # The python3 on PATH, or HYBRID_TEST_PYTHON, has torch. HYBRID_GPU_STACKS and
 # HYBRID_GPU_LENGTHS choose how many random stacks there are (100, and a tenth of that
 # in bf16, small and with the widths of large models) and how long sequences are.
+# HYBRID_JOBS programs work at a time, one for each processor when not given.
 set -euo pipefail
 build=${1:?built tree} folder=${2:?folder to fill} chip=${3:-sm_90a}
 source=$(cd "$(dirname "$0")/../.." && pwd)
 stacks=${HYBRID_GPU_STACKS:-100}
 read -ra lengths <<<"${HYBRID_GPU_LENGTHS:-1 63 64 65 1000 4096}"
 limit=$((64 << 20))
+jobs=${HYBRID_JOBS:-$(nproc)}
 target=cpu,cuda:$chip
 [ "$chip" != cpu ] || target=cpu
 
@@ -39,10 +41,27 @@ mkdir "$folder/python"
 cp -r "$source/python/hybrid" "$folder/python/"
 rm -rf "$folder/python/hybrid/__pycache__"
 
+narrow=$(mktemp -d)
+trap 'rm -rf "$narrow"' EXIT
+# start COMMAND...: beside others, of which no more than `jobs` run.
+start() {
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+    wait -n || true
+  done
+  { "$@" || echo "$*" >>"$narrow/failed"; } &
+}
+# Until all are done.
+finish() {
+  wait
+  [ ! -e "$narrow/failed" ] || { sed 's/^/failed: /' "$narrow/failed" >&2 && exit 1; }
+}
+# Under another name until it is whole: what is there already may be read meanwhile.
+make_artefact() {
+  "$build/bin/hybridc" "$1" "--target=$target" --jobs=1 -o "$2.part" "${@:3}" && mv "$2.part" "$2"
+}
 # compile SPEC ARTEFACT [OPTION...]
 compile() {
-  [ "$2" -nt "$build/bin/hybridc" ] ||
-    "$build/bin/hybridc" "$1" "--target=$target" -o "$2" "${@:3}"
+  [ "$2" -nt "$build/bin/hybridc" ] || start make_artefact "$@"
 }
 # in_type SPEC TYPE FOLDER: a spec for another compute type, NAME-TYPE.mlir.
 in_type() {
@@ -54,8 +73,29 @@ in_type() {
 }
 # Cases of an older one are recorded again.
 format=$("$build/bin/record-reference" --format)
-narrow=$(mktemp -d)
-trap 'rm -rf "$narrow"' EXIT
+
+# Kernels of every family and every fault of code generation, with what the
+# interpreter says.
+record_cases() {
+  local made=$folder/cases.part
+  rm -rf "$folder/cases" "$made" && mkdir "$made"
+  HYBRID_GPU_CASES=$made "$build/test/unit/bin/HybridTargetNVPTXTests" \
+    --gtest_brief=1 '--gtest_filter=-*Specs*' >/dev/null || return 1
+  rm "$made"/*.ptx "$made"/*.mlir
+  mv "$made" "$folder/cases"
+}
+if [ "$chip" = sm_90a ] && [ ! "$folder/cases" -nt "$build/test/unit/bin/HybridTargetNVPTXTests" ]; then
+  start record_cases
+fi
+
+# Random stacks, most of the work: halves, because what small models cost is programs
+# that they have in common.
+tenth=$(((stacks + 9) / 10)) half=$(((stacks + 1) / 2))
+for kind in "0 $half" "$half $((stacks - half))" "0 $tenth bf16" "0 $tenth bf16 wide"; do
+  # shellcheck disable=SC2086 # numbers, a type and a word
+  start "$build/bin/random-artefacts" "$folder/stacks" "${target#cpu,}" $kind
+done
+
 specs=("$source"/examples/specs/demo.mlir "$source"/examples/specs/demo_gla.mlir
   "$source"/test/artefacts/{softmax,recurrence,heads}.mlir)
 for spec in "${specs[@]}"; do
@@ -79,8 +119,8 @@ mkdir -p "$folder/sizes"
 compile "$source/test/gpu/sizes/decode.mlir" "$folder/sizes/decode.hbx" --cpu-levels=x86-64
 if "$python" -c 'import torch' 2>/dev/null; then
   [ "$folder/functions" -nt "$build/bin/hybridc" ] || rm -rf "$folder/functions"
-  PYTHONPATH=$folder/python HYBRID_RUNTIME=$folder/lib/libhybrid_runtime.so.0 \
-    HYBRID_PACK_WITH=$build/bin/hybridc HYBRID_PACK_TARGET=$target \
+  start env "PYTHONPATH=$folder/python" "HYBRID_RUNTIME=$folder/lib/libhybrid_runtime.so.0" \
+    "HYBRID_PACK_WITH=$build/bin/hybridc" "HYBRID_PACK_TARGET=$target" \
     PYTHONDONTWRITEBYTECODE=1 "$python" "$folder/sizes.py" --device=cpu --small
 else
   echo "$python has no torch, so cases of sizes are left out; set HYBRID_TEST_PYTHON" >&2
@@ -94,18 +134,6 @@ if [ "$chip" = sm_90a ]; then
   cp "$source/bench/gpu_kernels.py" "$folder/"
 fi
 
-# Kernels of every family and every fault of code generation, with what the
-# interpreter says.
-if [ "$chip" = sm_90a ] && [ ! "$folder/cases" -nt "$build/test/unit/bin/HybridTargetNVPTXTests" ]; then
-  # Under another name until all are there.
-  made=$folder/cases.part
-  rm -rf "$folder/cases" "$made" && mkdir "$made"
-  HYBRID_GPU_CASES=$made "$build/test/unit/bin/HybridTargetNVPTXTests" \
-    --gtest_brief=1 '--gtest_filter=-*Specs*' >/dev/null
-  rm "$made"/*.ptx "$made"/*.mlir
-  mv "$made" "$folder/cases"
-fi
-
 # Every mixer, with what the oracle says at every length; in bf16 it says the same.
 for spec in "$source"/test/gpu/mixers/*.mlir; do
   stem=$folder/mixers/$(basename "$spec" .mlir)
@@ -117,19 +145,17 @@ for spec in "$source"/test/gpu/mixers/*.mlir; do
       missing+=("$length")
   done
   [ ${#missing[@]} -eq 0 ] ||
-    "$build/bin/record-reference" "$spec" "$folder/mixers" "${missing[@]}"
+    start "$build/bin/record-reference" "$spec" "$folder/mixers" "${missing[@]}"
 done
-
-tenth=$(((stacks + 9) / 10))
-for kind in "$stacks" "$tenth bf16" "$tenth bf16 wide"; do
-  # shellcheck disable=SC2086 # a number, a type and a word
-  "$build/bin/random-artefacts" "$folder/stacks" "${target#cpu,}" 0 $kind
-done
+finish
 
 # To be unpacked with tar, or python3 -m tarfile -e.
 archive=${folder%/}.tar.xz
-# Artefacts have much in common, further apart than xz looks by default.
-XZ_OPT=-9 tar -C "$(dirname "$folder")" --sort=name -cJf "$archive" "$(basename "$folder")"
+# Artefacts have much in common, further apart than xz looks by default; searching
+# it harder takes minutes and saves little.
+XZ_OPT="-T$jobs --lzma2=preset=1,dict=64MiB" \
+  tar -C "$(dirname "$folder")" --sort=name --exclude='*.part' -cJf "$archive.part" "$(basename "$folder")"
+mv "$archive.part" "$archive"
 size=$(stat -c %s "$archive")
 printf '%s: %d.%d MB\n' "$archive" $((size / 1000000)) $((size / 100000 % 10))
 if [ "$size" -gt "$limit" ]; then

@@ -46,12 +46,19 @@ namespace {
   std::exit(1);
 }
 
+/// Under another name until it is whole, because what is there stays.
 void write(const llvm::Twine &path, StringRef bytes) {
+  std::string part = (path + ".part").str();
   std::error_code code;
-  llvm::raw_fd_ostream os(path.str(), code);
+  {
+    llvm::raw_fd_ostream os(part, code);
+    if (!code)
+      os << bytes;
+  }
+  if (!code)
+    code = llvm::sys::fs::rename(part, path);
   if (code)
     fail("cannot write '" + path + "': " + code.message());
-  os << bytes;
 }
 
 class Packer {
