@@ -41,7 +41,7 @@ private:
   Values loadMatrix(unsigned n);
   /// The taps, then the rows before this one, of convolution n if it is one.
   Values loadConvolution(unsigned n);
-  Values loadFrom(unsigned n);
+  Values ofThisPoint(llvm::function_ref<Values(unsigned)> load, unsigned n = 0);
   Value makeRow();
   /// What this point gives for its columns, and what their convolution keeps.
   struct Sums {
@@ -159,34 +159,34 @@ Value RowProducts::convolutionView(unsigned n, unsigned which) {
 }
 
 RowProducts::Values RowProducts::loadConvolution(unsigned n) {
-  if (!numConvolved())
-    return {};
   const int64_t columns = s.columnTile;
-  if (!s.matrices[n].isConvolved)
-    return Values(2 * s.taps - 1, k.zeros({1, columns}));
+  if (!s.matrices[n].isConvolved) {
+    Value zero = k.zeros({1, columns});
+    Values nothing(s.taps, zero);
+    nothing.append(s.taps - 1, s.element ? k.narrowed(zero, s.element) : zero);
+    return nothing;
+  }
   Value column = columnOf(n);
   Values rows;
   auto add = [&](Value row) { rows.push_back(k.reshape(row, {1, columns})); };
   for (int64_t tap = 0; tap < s.taps; ++tap)
     add(k.load(convolutionView(n, 0), {column, k.idx(tap)}, {0}, {columns}));
   for (int64_t row = 0; row + 1 < s.taps; ++row)
-    add(k.load(convolutionView(n, 1), {segment.slot, k.idx(row), column}, {2},
-               {columns}));
+    add(k.loadStored(convolutionView(n, 1), {segment.slot, k.idx(row), column},
+                     {2}, {columns}));
   return rows;
 }
 
-/// Of the matrices from number n on, the one that this point's columns are of,
-/// and what its convolution needs.
-RowProducts::Values RowProducts::loadFrom(unsigned n) {
-  auto here = [&] {
-    Values loaded = loadMatrix(n);
-    loaded.append(loadConvolution(n));
-    return loaded;
-  };
+/// What `load` gives for the one of the matrices from number n on that this
+/// point's columns are of.
+RowProducts::Values
+RowProducts::ofThisPoint(llvm::function_ref<Values(unsigned)> load,
+                         unsigned n) {
   if (n + 1 == s.matrices.size())
-    return here();
-  return k.choose(k.lt(k.id(0), k.idx(firstTile[n + 1])), here,
-                  [&] { return loadFrom(n + 1); });
+    return load(n);
+  return k.choose(
+      k.lt(k.id(0), k.idx(firstTile[n + 1])), [&] { return load(n); },
+      [&] { return ofThisPoint(load, n + 1); });
 }
 
 /// a as [1, depth]; what else the row-wise operation gives is stored by the
@@ -261,7 +261,10 @@ RowProducts::Sums RowProducts::convolve(Value sums, ValueRange convolution) {
   Sums result{sums, {}, {}};
   if (convolution.empty())
     return result;
-  Values seen(convolution.drop_front(s.taps));
+  // Not before: who widens what was asked for waits for it, and with it the
+  // launch behind, which begins when this one has asked for all.
+  Values seen = llvm::map_to_vector(convolution.drop_front(s.taps),
+                                    [&](Value row) { return k.widened(row); });
   seen.push_back(s.element ? k.rounded(sums, s.element) : sums);
   for (auto [tap, row] :
        llvm::zip_equal(convolution.take_front(s.taps), seen)) {
@@ -298,15 +301,13 @@ void RowProducts::store(const Sums &sums, unsigned n) {
 }
 
 ProgramOp RowProducts::emit() {
+  Values pieces = ofThisPoint([&](unsigned n) { return loadMatrix(n); });
+  // Behind the matrix, for which it would wait: where the states are is read.
+  Values convolution;
   if (numConvolved()) {
     Value of = k.loadScalar(k.view(firstConvolution + 1), {k.id(1)});
     segment = k.segment(k.view(firstConvolution), k.toIndex(of));
-  }
-  Values loaded = loadFrom(0);
-  ValueRange pieces = loaded, convolution;
-  if (numConvolved()) {
-    convolution = pieces.take_back(2 * s.taps - 1);
-    pieces = pieces.drop_back(2 * s.taps - 1);
+    convolution = ofThisPoint([&](unsigned n) { return loadConvolution(n); });
   }
   Sums sums = convolve(multiply(pieces, makeRow()), convolution);
   if (s.matrices.size() == 1) {

@@ -136,6 +136,7 @@ public:
                          llvm::ArrayRef<int64_t> dims, Shape shape,
                          mlir::ValueRange limits = {});
   mlir::Value widened(mlir::Value value);
+  mlir::Value narrowed(mlir::Value value, mlir::Type element);
   void store(mlir::Value tile, mlir::Value view, mlir::ValueRange indices,
              llvm::ArrayRef<int64_t> dims, mlir::ValueRange limits = {});
   AccumulateOp accumulate(mlir::Value tile, mlir::Value view,
@@ -170,7 +171,6 @@ protected:
   static mlir::Operation *namedOp(mlir::Value value);
 
 private:
-  mlir::Value narrowed(mlir::Value value, mlir::Type element);
   mlir::Value cmp(mlir::arith::CmpIPredicate integer,
                   mlir::arith::CmpFPredicate real, mlir::Value a,
                   mlir::Value b);
