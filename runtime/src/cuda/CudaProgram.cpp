@@ -224,6 +224,12 @@ Result<CudaKernel> CudaProgram::loadKernel(const PlanKernel &kernel) const {
         driver.functionSet(result.function, kFunctionMaxDynamicShared,
                            static_cast<int>(kernel.sharedBytes)),
         "give " + where + " its shared memory"));
+  // A processor changes how it divides its memory between cache and shared
+  // memory only while no block runs on it: a kernel that the driver wanted
+  // another division for would begin early nowhere, and where a processor is
+  // empty with several blocks. A hint, which may be refused.
+  if (kernel.overlaps)
+    driver.functionSet(result.function, kFunctionSharedCarveOut, 100);
   result.sharedBytes = static_cast<unsigned>(kernel.sharedBytes);
   result.threads = static_cast<unsigned>(kernel.threads);
   result.maps = kernel.maps;

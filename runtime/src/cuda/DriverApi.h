@@ -48,7 +48,8 @@ enum FunctionAttribute : int {
   kFunctionMaxThreads = 0,
   kFunctionStaticShared = 1,
   kFunctionRegisters = 4,
-  kFunctionMaxDynamicShared = 8
+  kFunctionMaxDynamicShared = 8,
+  kFunctionSharedCarveOut = 9
 };
 
 enum JitOption : int {

@@ -34,6 +34,9 @@ struct FakeControl {
           contextDepth = 0, tensorMaps = 0, blocks = 0;
   /// Edges along which kernels begin early; negative: the driver refuses them.
   int64_t earlyEdges = 0;
+  /// Kernels that all of the memory of a processor was asked for as shared
+  /// memory.
+  int64_t carvedOut = 0;
   /// Of the library of products: the n-th time that it is asked for an
   /// algorithm it has none, and the n-th product fails.
   int64_t failChoice = 0, failProduct = 0;

@@ -339,6 +339,10 @@ FAKE int cuFuncGetAttribute(int *value, int attribute, Function) {
 }
 FAKE int cuFuncSetAttribute(Function function, int attribute, int value) {
   FAKE_ENTER;
+  if (attribute == kFunctionSharedCarveOut && value == 100) {
+    ++control().carvedOut;
+    return kSuccess;
+  }
   if (attribute != kFunctionMaxDynamicShared || value > 227 << 10)
     return gpu().complain("attribute out of range", kInvalidValue);
   reinterpret_cast<FakeFunction *>(function)->dynamicShared = value;

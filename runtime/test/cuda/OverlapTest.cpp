@@ -54,8 +54,11 @@ TEST_F(Overlap, IsAnEdgeOfItsOwn) {
   Status status = losses(planWith("true"), early);
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(gpu->earlyEdges, 1);
+  // It would wait for an empty processor if that had to be divided anew.
+  EXPECT_EQ(gpu->carvedOut, 1);
   EXPECT_TRUE(losses(planWith("false"), late).ok());
   EXPECT_EQ(gpu->earlyEdges, 1);
+  EXPECT_EQ(gpu->carvedOut, 1);
   EXPECT_EQ(gpu->graphLaunches, 4);
   EXPECT_EQ(early, late);
 }
