@@ -487,7 +487,7 @@ LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
     size_t scope = enterScope();
     // The other branch's barriers count as passed here.
     if (&from == &branch.getElseRegion() && shared.hadBarrier(mark))
-      shared.barrier();
+      shared.barrierAround(mark);
     if (failed(lowerBlock(from.front())))
       return failure();
     SmallVector<Value> yields;
@@ -500,7 +500,7 @@ LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
     leaveScope(scope);
   }
   if (shared.hadBarrier(mark))
-    shared.barrier();
+    shared.barrierAround(mark);
   bindCarried(results, made.getResults());
   for (auto &[result, to] : copied)
     remember(result, to);

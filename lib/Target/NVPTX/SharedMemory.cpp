@@ -37,8 +37,8 @@ void SharedMemory::touch(unsigned buffer) {
   entry.last = epoch;
 }
 
-void SharedMemory::barrier() {
-  if (!copying.empty()) {
+void SharedMemory::barrier(Copies copies) {
+  if (copies == Copies::done && !copying.empty()) {
     b.commitCopies();
     b.waitForCopies(0);
     copying.clear();
@@ -46,9 +46,20 @@ void SharedMemory::barrier() {
   b.barrier();
   ++epoch;
   read.clear();
-  written.clear();
+  written = copying;
   viewsRead.clear();
   viewsWritten.clear();
+}
+
+void SharedMemory::barrierFor(ArrayRef<unsigned> list) {
+  bool isCopied = llvm::any_of(
+      list, [&](unsigned buffer) { return copying.contains(buffer); });
+  barrier(isCopied ? Copies::done : Copies::pending);
+}
+
+void SharedMemory::barrierAround(const Mark &mark) {
+  copying.insert(mark.copying.begin(), mark.copying.end());
+  barrier();
 }
 
 bool SharedMemory::isPending() const {
@@ -64,7 +75,7 @@ void SharedMemory::flush() {
 void SharedMemory::reads(ArrayRef<unsigned> list) {
   if (llvm::any_of(list,
                    [&](unsigned buffer) { return written.contains(buffer); }))
-    barrier();
+    barrierFor(list);
   for (unsigned buffer : list) {
     read.insert(buffer);
     touch(buffer);
@@ -73,14 +84,14 @@ void SharedMemory::reads(ArrayRef<unsigned> list) {
 
 void SharedMemory::readsAndWrites(unsigned from, unsigned to) {
   if (written.contains(from) || written.contains(to) || read.contains(to))
-    barrier();
+    barrierFor({from, to});
   reads(from);
   writes(to);
 }
 
 void SharedMemory::writes(unsigned buffer) {
   if (read.contains(buffer) || written.contains(buffer))
-    barrier();
+    barrierFor(buffer);
   written.insert(buffer);
   touch(buffer);
 }
@@ -94,7 +105,7 @@ void SharedMemory::keepAlive(unsigned buffer) { touch(buffer); }
 
 void SharedMemory::readsView(Value view) {
   if (viewsWritten.contains(view))
-    barrier();
+    barrier(Copies::pending);
   viewsRead.insert(view);
 }
 
@@ -130,7 +141,7 @@ void SharedMemory::writesView(Value view, Operation *store) {
                    return areApart(before, store);
                  });
   if (viewsRead.contains(view) || !isApart)
-    barrier();
+    barrier(Copies::pending);
   viewsWritten[view].push_back(store);
 }
 

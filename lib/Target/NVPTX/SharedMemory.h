@@ -62,8 +62,10 @@ public:
   /// Copies begun so far are waited for with the next group of a pipeline.
   void joinCopies() { copying.clear(); }
 
-  /// A barrier for all that is pending.
-  void barrier();
+  /// A barrier for all that is pending; copies that have begun are waited for
+  /// where somebody reads what they bring.
+  enum class Copies { pending, done };
+  void barrier(Copies copies = Copies::done);
   void flush();
   bool isPending() const;
 
@@ -72,9 +74,13 @@ public:
   struct Mark {
     unsigned buffers;
     int64_t epoch;
+    llvm::DenseSet<unsigned> copying;
   };
-  Mark enter() const { return {unsigned(buffers.size()), epoch}; }
+  Mark enter() const { return {unsigned(buffers.size()), epoch, copying}; }
   bool hadBarrier(const Mark &mark) const { return epoch != mark.epoch; }
+  /// On a way around code that had barriers: for what they were for, and for
+  /// copies that may have been waited for there.
+  void barrierAround(const Mark &mark);
   void leaveLoop(const Mark &mark);
 
   /// Gives every buffer its place and returns the bytes of all.
@@ -87,6 +93,7 @@ private:
     int64_t first = -1, last = -1;
   };
   void touch(unsigned buffer);
+  void barrierFor(llvm::ArrayRef<unsigned> buffers);
 
   GpuBuilder &b;
   mlir::Value base;

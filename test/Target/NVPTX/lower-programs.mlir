@@ -342,3 +342,33 @@ tile.program @branches(%x: !tile.view<8x128xf32>, %y: !tile.view<16xf32>, %z: !t
   }
   tile.return
 }
+
+// -----
+
+// A barrier for a sum does not wait for a matrix that is on its way; the one in
+// front of who reads it does.
+// CHECK-LABEL: func.func @pendingCopies
+// CHECK: cp.async.cg.shared
+// CHECK: griddepcontrol.wait
+// CHECK-NOT: cp.async.wait
+// CHECK: barrier
+// CHECK: cp.async.wait
+// CHECK: barrier
+// CHECK: return
+!wide = !tile.view<8x1024xbf16>
+tile.program @pendingCopies(%x: !tile.view<1x1024xf32>, %p: !wide, %y: !tile.view<8x1xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel]
+    attributes {tile.overlap = array<i64: 1>} {
+  %c0 = arith.constant 0 : index
+  %m = tile.load %p[%c0, %c0] dims [0, 1] : !wide -> tensor<8x1024xbf16>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x1024xf32> -> tensor<1x1024xf32>
+  %s = tile.reduce sum %a dim 1 : tensor<1x1024xf32>
+  %all = tile.broadcast %s : tensor<1x1xf32> to tensor<1x1024xf32>
+  %n = arith.mulf %a, %all : tensor<1x1024xf32>
+  %wide = arith.extf %m : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %rows = tile.broadcast %n : tensor<1x1024xf32> to tensor<8x1024xf32>
+  %product = arith.mulf %wide, %rows : tensor<8x1024xf32>
+  %sum = tile.reduce sum %product dim 1 : tensor<8x1024xf32>
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<8x1xf32>, !tile.view<8x1xf32>
+  tile.return
+}
