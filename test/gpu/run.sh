@@ -105,7 +105,7 @@ run_check() {
   if [ $code -eq 0 ]; then
     printf 'pass  %-48s %3d s\n' "$name" $((SECONDS - start))
     # What a check found, where it says so.
-    printf '%s\n' "$output" | grep -E '^[0-9]+ passed, |kernels ran$|^  did not run: |^known, '
+    printf '%s\n' "$output" | grep -E '^[0-9]+ passed, |kernels ran$|cases failed$|^largest difference |^  did not run: |^known, '
     echo >"$(mktemp "$out/passed.XXXXXX")"
   elif [ $code -eq 124 ] || [ $code -eq 137 ]; then
     echo "$name" >"$(mktemp "$out/skipped.XXXXXX")"
