@@ -308,6 +308,14 @@ void Bench::printProfile(const Measurement &measurement) const {
 }
 
 Status Bench::run() {
+  auto isMeasured = [](int64_t length) { return length > 0; };
+  // Inference is measured without f32 parameters; where there is none, they are
+  // drawn once and not rounded first.
+  if (std::none_of(arguments.prefill.begin(), arguments.prefill.end(),
+                   isMeasured) &&
+      std::none_of(arguments.decode.begin(), arguments.decode.end(),
+                   isMeasured))
+    HYB_TRY(session.model->needMasters());
   if (arguments.session.weights.empty())
     HYB_TRY(session.model->initialise(0));
   // What needs least memory first: the peak of a row is that of the program.

@@ -197,8 +197,13 @@ Status Model::loadWeights(const std::string &given) {
   std::string path = weightFile(given);
   HYB_ASSIGN(SafetensorsFile file, SafetensorsFile::open(path));
   if (!holdsMasters()) {
-    HYB_TRY(loadCopies(file.view).within(path));
+    HYB_TRY(checkParameters(file.view, tables.parameters, "").within(path));
+    HYB_TRY(fillCopies([&](const ParameterInfo &info, float *values) {
+              widen(file.view, *file.view.find(info.path), info.elements,
+                    values);
+            }).within(path));
     loaded = std::make_unique<SafetensorsFile>(std::move(file));
+    drawn = Memory();
     return Status();
   }
   parametersChanged();
@@ -208,8 +213,8 @@ Status Model::loadWeights(const std::string &given) {
 }
 
 /// Rounds a parameter at a time, so that nothing holds all of them in f32.
-Status Model::loadCopies(const SafetensorsView &view) {
-  HYB_TRY(checkParameters(view, tables.parameters, ""));
+Status Model::fillCopies(
+    const std::function<void(const ParameterInfo &, float *)> &valuesOf) {
   bool isBrain = computeType() == ElementType::BF16;
   // Before anything is written: without memory all stays as it is.
   int64_t most = 0;
@@ -218,7 +223,7 @@ Status Model::loadCopies(const SafetensorsView &view) {
   HYB_ASSIGN(Memory values, Memory::allocate(most * kElementBytes));
   for (size_t n = 0; n < wideOffsets.size(); ++n) {
     const ParameterInfo &info = tables.parameters.parameters[n];
-    widen(view, *view.find(info.path), info.elements, values.floats());
+    valuesOf(info, values.floats());
     if (wideOffsets[n] >= 0)
       HYB_TRY(place->write(static_cast<float *>(wide.data()) + wideOffsets[n],
                            values.data(), info.elements * kElementBytes));
@@ -236,6 +241,15 @@ Status Model::loadCopies(const SafetensorsView &view) {
   return Status();
 }
 
+void Model::readSource(const ParameterInfo &info, float *target) const {
+  if (loaded)
+    widen(loaded->view, *loaded->view.find(info.path), info.elements, target);
+  else if (drawn.data())
+    std::copy_n(drawn.floats() + info.offset, info.elements, target);
+  else
+    std::fill_n(target, info.elements, 0.0f);
+}
+
 Status Model::needMasters() {
   // A callback that watches the copies being made holds the lock already.
   if (mastersHeld)
@@ -247,8 +261,11 @@ Status Model::needMasters() {
   if (loaded)
     HYB_TRY(copyParameters(loaded->view, tables.parameters, "", *place,
                            all.data()));
+  else if (drawn.data())
+    HYB_TRY(place->write(all.data(), drawn.data(), flatBytes()));
   weights = std::move(all);
   loaded.reset();
+  drawn = Memory();
   // `wide` stays: another context may be in a call that reads it.
   mastersHeld = true;
   return Status();
@@ -262,10 +279,8 @@ Result<HostView> Model::parametersOnHost() const {
   if (holdsMasters())
     return HostView::of(*place, parameters(), flatBytes());
   HYB_ASSIGN(Memory all, Memory::allocate(flatBytes()));
-  if (loaded)
-    for (const ParameterInfo &info : tables.parameters.parameters)
-      widen(loaded->view, *loaded->view.find(info.path), info.elements,
-            all.floats() + info.offset);
+  for (const ParameterInfo &info : tables.parameters.parameters)
+    readSource(info, all.floats() + info.offset);
   return HostView::holding(std::move(all));
 }
 
@@ -282,9 +297,9 @@ Status Model::saveWeights(const std::string &path,
 }
 
 Status Model::initialise(uint64_t seed) {
-  HYB_TRY(needMasters());
-  parametersChanged();
-  if (place->isHost()) {
+  bool masters = holdsMasters();
+  if (masters && place->isHost()) {
+    parametersChanged();
     initialiseParameters(tables.parameters, seed, parameters(),
                          &owner->threads());
     return Status();
@@ -292,17 +307,23 @@ Status Model::initialise(uint64_t seed) {
   HYB_ASSIGN(Memory host, Memory::allocate(flatBytes()));
   initialiseParameters(tables.parameters, seed, host.floats(),
                        &owner->threads());
-  return place->write(parameters(), host.data(), flatBytes());
+  if (masters) {
+    parametersChanged();
+    return place->write(parameters(), host.data(), flatBytes());
+  }
+  HYB_TRY(fillCopies([&](const ParameterInfo &info, float *values) {
+    std::copy_n(host.floats() + info.offset, info.elements, values);
+  }));
+  drawn = std::move(host);
+  loaded.reset();
+  return Status();
 }
 
 Status Model::readParameter(const ParameterInfo &info, float *target) const {
   if (!holdsMasters()) {
     std::unique_lock<std::mutex> lock(copyMutex);
     if (!holdsMasters()) {
-      std::fill_n(target, info.elements, 0.0f);
-      if (loaded)
-        widen(loaded->view, *loaded->view.find(info.path), info.elements,
-              target);
+      readSource(info, target);
       return Status();
     }
   }

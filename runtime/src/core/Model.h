@@ -16,6 +16,7 @@
 #include "io/Safetensors.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -71,10 +72,10 @@ public:
 
   /// Whether all parameters are held in f32. A model that computes in a
   /// narrower type begins with copies of that type, which weights are loaded
-  /// into, and those few parameters that calls read in f32.
+  /// or drawn into, and those few parameters that calls read in f32.
   bool holdsMasters() const { return mastersHeld; }
-  /// Makes them, from the weights that were loaded: for an optimiser, and for
-  /// whoever changes parameters or looks at their memory.
+  /// Makes them, from the weights that were loaded or drawn: for an optimiser,
+  /// and for whoever changes parameters or looks at their memory.
   Status needMasters();
   /// What entries read f32 parameters from, by what the model held when they
   /// were planned: another thread may make masters meanwhile.
@@ -126,7 +127,10 @@ public:
 
 private:
   Status allocate();
-  Status loadCopies(const SafetensorsView &view);
+  /// What copies were made from: a parameter's numbers in f32.
+  void readSource(const ParameterInfo &info, float *target) const;
+  Status fillCopies(
+      const std::function<void(const ParameterInfo &, float *)> &valuesOf);
   Result<HostView> parametersOnHost() const;
 
   Runtime *owner = nullptr;
@@ -137,8 +141,10 @@ private:
   DeviceMemory weights, copies, wide, constantMemory;
   /// By index in the parameter table: where one is in `wide`, in elements.
   std::vector<int64_t> wideOffsets;
-  /// What copies were loaded from, until masters are.
+  /// What copies were made from, until masters are: a file, or numbers that
+  /// were drawn, on the host; at most one of them.
   std::unique_ptr<SafetensorsFile> loaded;
+  Memory drawn;
   std::atomic<bool> mastersHeld = true;
   mutable std::mutex copyMutex;
   std::atomic<bool> stale = true, shared = false;

@@ -170,6 +170,31 @@ TEST_P(Inference, HoldsNoMasters) {
   EXPECT_FALSE(opened.model->holdsMasters());
 }
 
+// So do weights that are drawn; the optimiser finds every bit of them.
+TEST_P(Inference, DrawsNoMasters) {
+  Opened opened(*compiled), loaded(*compiled);
+  ASSERT_TRUE(loaded.model->loadWeights(path).ok());
+  for (hyb::rt::Model *model :
+       {opened.model.get(), loaded.model.get(), compiled->model.get()})
+    ASSERT_TRUE(model->initialise(7).ok());
+  EXPECT_FALSE(opened.model->holdsMasters());
+  EXPECT_LT(opened.model->parameterBytes(), 3 * all(*opened.model).size());
+  EXPECT_TRUE(compiled->model->holdsMasters());
+  for (Opened *other : {&opened, &loaded}) {
+    EXPECT_EQ(other->loss(batch), compiled->loss(batch));
+    EXPECT_EQ(all(*other->model), all(*compiled->model));
+  }
+  EXPECT_NE(opened.loss(batch), expected);
+  ASSERT_TRUE(opened.model->needMasters().ok());
+  EXPECT_EQ(all(*opened.model), all(*compiled->model));
+  EXPECT_EQ(opened.loss(batch), compiled->loss(batch));
+  // What was drawn is gone when a file is loaded.
+  ASSERT_TRUE(loaded.model->loadWeights(path).ok());
+  EXPECT_EQ(loaded.loss(batch), expected);
+  ASSERT_TRUE(loaded.model->needMasters().ok());
+  EXPECT_EQ(loaded.loss(batch), expected);
+}
+
 // The optimiser finds every bit of the weights, and trains on.
 TEST_P(Inference, AnOptimiserMakesMasters) {
   Opened opened(*compiled);
