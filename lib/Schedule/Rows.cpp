@@ -14,6 +14,24 @@
 using namespace mlir;
 using namespace hybrid;
 
+/// A block of rows loads, computes and stores in turns, so others have to use
+/// the memory meanwhile: registers for so many warps, where ptxas would take
+/// more than it needs. Rows of 16 bits alone, of which a thread asks for half
+/// the bytes: with f32 it would spill.
+static tile::ProgramOp besideOthers(const Scheduler &scheduler,
+                                    tile::ProgramOp program, int64_t warps) {
+  auto isNarrow = [](Type view) {
+    return cast<tile::ViewType>(view)
+               .getElementType()
+               .getIntOrFloatBitWidth() == 16;
+  };
+  if (program && !scheduler.target.takesTurns &&
+      llvm::any_of(program.getBlock().getArgumentTypes(), isNarrow))
+    program->setAttr(tile::TileDialect::kWarpsAttr,
+                     Builder(program.getContext()).getI64IntegerAttr(warps));
+  return program;
+}
+
 //===----------------------------------------------------------------------===//
 // Short convolution
 //===----------------------------------------------------------------------===//
@@ -107,15 +125,20 @@ static Value addParts(Scheduler &scheduler, ShortConvGradOp op,
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ShortConvGradOp op) {
   tile::ShortConvShape shape = shapeOf(op.getX(), op.getWeight());
   shape.walkedTokens = scheduler.target.backwardWalkedTokens;
-  // As many bytes as of f32, so that finding the first segment of a part and
-  // adding up its walkers weigh no more.
-  shape.partTokens *= 32 / shape.element.getIntOrFloatBitWidth();
+  // As many bytes as of f32: of a step on the way at once, and of a part, so
+  // that finding its first segment and adding up its walkers weigh no more.
+  const int64_t perWord = 32 / shape.element.getIntOrFloatBitWidth();
+  shape.walkedTokens *= perWord;
+  shape.partTokens *= perWord;
   if (failed(shape.verify([&] { return op.emitOpError(); })))
     return failure();
   OpBuilder builder(op);
   tile::ProgramOp program = scheduler.programs.get(
       op, "backward", [&](OpBuilder &programs, ModuleOp) {
-        return tile::buildShortConvBackward(programs, op.getLoc(), shape);
+        // Left alone, ptxas takes 156 registers a thread, which 128 do for.
+        return besideOthers(
+            scheduler,
+            tile::buildShortConvBackward(programs, op.getLoc(), shape), 16);
       });
   SmallVector<Type> types(op->getResultTypes());
   std::string over = "over " + std::to_string(shape.channels) + " channels";
@@ -165,7 +188,8 @@ static FailureOr<tile::ProgramOp> rowwiseProgram(Scheduler &scheduler,
           body.getArguments().back().replaceAllUsesWith(body.getArgument(0));
           body.eraseArgument(body.getNumArguments() - 1);
         }
-        return *built;
+        // 80 registers a thread; of few programs it is more, up to 117.
+        return besideOthers(scheduler, *built, 24);
       });
   if (!program)
     return failure();
@@ -187,6 +211,14 @@ static LogicalResult scheduleSums(Scheduler &scheduler, Operation *op,
                                   ArrayRef<bool> summed) {
   tile::RowSums sums;
   sums.summed.assign(summed.begin(), summed.end());
+  // With 64 rows of 16 bits a point, 32,768 are a round and a third of the
+  // points that a GPU holds at once; halves of them leave less of the last.
+  auto isNarrow = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getElementTypeBitWidth() == 16;
+  };
+  if (llvm::any_of(op->getOperandTypes(), isNarrow))
+    sums.part /= 2;
   std::string variant = "sums";
   for (bool isSummed : summed)
     variant += isSummed ? "_parts" : "_rows";

@@ -65,6 +65,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
            << "' is an array<i64> of numbers of a tile.program's views, got "
            << attr.getValue() << " on '" << op->getName() << "'";
   }
+  if (attr.getName() == kWarpsAttr) {
+    auto warps = dyn_cast<IntegerAttr>(attr.getValue());
+    if (isa<ProgramOp>(op) && warps && warps.getType().isInteger(64) &&
+        warps.getInt() >= 1 && warps.getInt() <= 64)
+      return success();
+    return op->emitOpError("'")
+           << kWarpsAttr << "' is an i64 from 1 to 64 on a tile.program, got "
+           << attr.getValue() << " on '" << op->getName() << "'";
+  }
   if (attr.getName() != kNameAttr)
     return op->emitOpError("has an unknown attribute '")
            << attr.getName().getValue()

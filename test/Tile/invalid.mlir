@@ -49,6 +49,15 @@ tile.program @p(%y: !tile.view<4xf32>)
 
 // -----
 
+// expected-error @+1 {{'tile.warps' is an i64 from 1 to 64 on a tile.program, got 65 : i64 on 'tile.program'}}
+tile.program @p(%y: !tile.view<4xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (t)> order [parallel]
+    attributes {tile.warps = 65 : i64} {
+  tile.return
+}
+
+// -----
+
 // expected-error @+1 {{'tile.name' names ops of a tile.program; this op is outside of one}}
 func.func private @f() attributes {tile.name = "x"}
 

@@ -38,6 +38,10 @@ def Tile_Dialect : Dialect {
     /// ended: the numbers of the views that no launch in front writes. Loads of
     /// these need not wait for that end; all other accesses do.
     static constexpr ::llvm::StringLiteral kOverlapAttr = "tile.overlap";
+    /// On a program: warps that a GPU's multiprocessor shall have registers
+    /// for, if one block has fewer: who else would use the memory while it
+    /// computes.
+    static constexpr ::llvm::StringLiteral kWarpsAttr = "tile.warps";
   }];
 }
 

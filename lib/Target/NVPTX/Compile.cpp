@@ -89,8 +89,9 @@ std::vector<TensorMap> readMaps(Operation *kernel) {
 void annotate(llvm::Function &function, const Kernel &kernel) {
   function.setCallingConv(llvm::CallingConv::PTX_Kernel);
   function.addFnAttr("nvvm.maxntid", std::to_string(kernel.threads));
-  // All registers rather than more blocks: a spill costs more.
-  function.addFnAttr("nvvm.minctasm", "1");
+  // All registers rather than more blocks, where nothing else is known: a spill
+  // costs more.
+  function.addFnAttr("nvvm.minctasm", std::to_string(kernel.blocks));
   // Tensor maps stay where they are: the copy engine reads them there.
   for (unsigned n = 1; n < function.arg_size(); ++n)
     function.addParamAttr(
@@ -168,6 +169,8 @@ static llvm::Error compileProgram(ProgramContext &context, StringRef bytecode,
                               number(kSharedBytesAttr), number(kThreadsAttr),
                               readMaps(kernel), kernel->hasAttr(kOverlapsAttr),
                               kernel->hasAttr(kPersistentAttr)});
+      if (kernel->hasAttr(kBlocksAttr))
+        code.kernels.back().blocks = number(kBlocksAttr);
     });
     return generate(module, chip, **machine, code);
   });

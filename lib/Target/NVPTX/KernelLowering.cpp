@@ -33,6 +33,19 @@ KernelLowering::KernelLowering(tile::ProgramOp program,
                     program->hasAttr(tile::TileDialect::kOverlapAttr)),
       mustWait(isOverlapping) {}
 
+int64_t KernelLowering::blocks() const {
+  constexpr int64_t kReserved = 1024;
+  tile::ProgramOp wish = program;
+  auto warps = wish->getAttrOfType<IntegerAttr>(tile::TileDialect::kWarpsAttr);
+  // What begins early lives beside other kernels, and says itself what it
+  // needs.
+  if (!warps || isOverlapping)
+    return 1;
+  int64_t room = (budget.sharedBytes + kReserved) / (usedShared + kReserved);
+  int64_t wanted = warps.getInt() / plan.numWarps();
+  return std::max<int64_t>(1, std::min(room, wanted));
+}
+
 FailureOr<func::FuncOp> KernelLowering::run() {
   MLIRContext *context = b.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context);

@@ -47,6 +47,8 @@ public:
   int64_t sharedBytes() const { return usedShared; }
   /// Whether the kernel waits for the one in front of it by itself.
   bool overlaps() const { return isOverlapping; }
+  /// Blocks that registers leave room for on a multiprocessor, at least.
+  int64_t blocks() const;
 
 private:
   /// One argument of the program, read from its `hyb_view`.

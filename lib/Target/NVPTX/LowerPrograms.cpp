@@ -41,6 +41,8 @@ static LogicalResult lowerProgram(tile::ProgramOp program, const Chip &chip) {
       (*kernel)->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
       (*kernel)->setAttr(kThreadsAttr,
                          builder.getI64IntegerAttr(lowering.numThreads()));
+      if (int64_t blocks = lowering.blocks(); blocks > 1)
+        (*kernel)->setAttr(kBlocksAttr, builder.getI64IntegerAttr(blocks));
       if (lowering.overlaps())
         (*kernel)->setAttr(kOverlapsAttr, builder.getUnitAttr());
       program.erase();

@@ -15,6 +15,8 @@ namespace hybrid::nvptx {
 /// On each function made from a program.
 inline constexpr llvm::StringLiteral kSharedBytesAttr = "hybrid.shared_bytes",
                                      kThreadsAttr = "hybrid.threads";
+/// On each that has registers for more than one block on a multiprocessor.
+inline constexpr llvm::StringLiteral kBlocksAttr = "hybrid.blocks";
 /// A unit attribute on each that waits for the kernel in front of it by itself.
 inline constexpr llvm::StringLiteral kOverlapsAttr = "hybrid.overlaps";
 /// On each whose blocks take several points of the grid.

@@ -372,3 +372,17 @@ tile.program @pendingCopies(%x: !tile.view<1x1024xf32>, %p: !wide, %y: !tile.vie
   tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<8x1xf32>, !tile.view<8x1xf32>
   tile.return
 }
+
+// -----
+
+// Registers for as many warps on a multiprocessor as a program says.
+// CHECK-LABEL: func.func @wide({{.*}}attributes {hybrid.blocks = 3 : i64, hybrid.shared_bytes = 0 : i64, hybrid.threads = 256 : i64}
+tile.program @wide(%x: !tile.view<16x1024xf32>, %y: !tile.view<16x1024xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel]
+    attributes {tile.warps = 24 : i64} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<16x1024xf32> -> tensor<16x1024xf32>
+  %two = arith.addf %a, %a : tensor<16x1024xf32>
+  tile.store %two, %y[%c0, %c0] dims [0, 1] : tensor<16x1024xf32>, !tile.view<16x1024xf32>
+  tile.return
+}

@@ -497,7 +497,7 @@ TEST_F(ShortConvKernelTest, Blocks) {
 
 TEST_F(ShortConvKernelTest, Walked) {
   forwardAndBackward({256, 4}, {70, 0, 1, 64, 100}, 8, 4);
-  forwardAndBackward({136, 2}, {3, 200}, 8, 4);
+  forwardAndBackward({136, 2}, {3, 200}, 8, 8);
 }
 
 //===----------------------------------------------------------------------===//

@@ -39,6 +39,8 @@ struct Kernel {
   /// Whether it may be started with fewer blocks than tasks: each takes
   /// several.
   bool persistent = false;
+  /// Blocks that registers leave room for on a multiprocessor, at least.
+  int64_t blocks = 1;
 };
 
 struct CompiledPtx {
