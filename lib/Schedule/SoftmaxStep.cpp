@@ -86,6 +86,24 @@ joinedShapeOf(const tile::SoftmaxShape &step, const TargetTraits &target) {
   return joined;
 }
 
+/// As many places of a tile of keys as a block of 256 threads reads with 16
+/// bytes each, and so many keys a place that a range takes few turns.
+static void setPlaces(tile::SoftmaxStep &step, const TargetTraits &target) {
+  constexpr int64_t kBlockBytes = 256 * 16;
+  tile::SoftmaxShape &shape = step.shape;
+  int64_t places = TargetTraits::rowsWithin(kBlockBytes / bytesOf(shape),
+                                            std::max(shape.dim, shape.valueDim),
+                                            target.stepKeys / 2, /*least=*/8);
+  // Accumulators of several heads and rows that are not streamed take
+  // registers.
+  step.keysPerPlace = 2;
+  int64_t widest = widestWindow(shape);
+  bool isShort = widest > 0 && widest <= 2 * places * shape.splits;
+  if (shape.headsPerPoint() == 1 && !isShort)
+    step.keysPerPlace = 4;
+  shape.keyTile = places * step.keysPerPlace;
+}
+
 /// What makes `rows`, if it does nothing else and a point can make its heads;
 /// else null.
 static Operation *makerOf(Value rows, AttentionCachedOp op) {
@@ -109,6 +127,7 @@ AttentionStep::Parts AttentionStep::launch(OpBuilder &builder, bool isJoined) {
   tile::SoftmaxStep step;
   step.shape = isJoined ? *joined : alone;
   step.newRows = scheduler.target.readingRows;
+  setPlaces(step, scheduler.target);
   step.query = query;
   step.key = key;
   scheduler.chose(

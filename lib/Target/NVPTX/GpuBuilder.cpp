@@ -170,6 +170,14 @@ void GpuBuilder::waitForPredecessor() {
   control(*this, "griddepcontrol.wait;");
 }
 
+Value GpuBuilder::madeHere(Value value) {
+  return LLVM::InlineAsmOp::create(
+             *this, value.getType(), value, "mov.b32 $0, $1;", "=f,f",
+             /*has_side_effects=*/true, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
+
 void GpuBuilder::releaseSuccessor() {
   control(*this, "griddepcontrol.launch_dependents;");
 }

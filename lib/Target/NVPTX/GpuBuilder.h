@@ -81,6 +81,9 @@ public:
   void waitForPredecessor();
   /// The kernel behind may begin once all blocks have passed this.
   void releaseSuccessor();
+  /// The same f32, made here: what is computed before a wait does not move
+  /// behind it, to where it is used.
+  mlir::Value madeHere(mlir::Value value);
 
   // Exchange.
   void barrier();

@@ -194,11 +194,24 @@ LogicalResult KernelLowering::lowerOrdered(unsigned dim, Value grid) {
   return success();
 }
 
+/// Elementary functions of what is known are computed before the wait, where
+/// time is free.
+void KernelLowering::finishEarly() {
+  for (auto &[tile, entry] : versions)
+    if (Operation *op = tile.getDefiningOp();
+        op && isa<math::MathDialect>(op->getDialect()))
+      for (Distributed &version : entry.distributed)
+        for (Value &value : version.registers)
+          if (value.getType().isF32())
+            value = b.madeHere(value);
+}
+
 void KernelLowering::waitForPredecessor() {
   // The next kernel may begin as soon as all blocks of this one have come here:
   // it takes what they leave of the processors, and what it asks for comes
   // behind what this one has asked for.
   if (mustWait) {
+    finishEarly();
     b.releaseSuccessor();
     b.waitForPredecessor();
   }
@@ -231,10 +244,19 @@ LogicalResult KernelLowering::lowerBlock(Block &block) {
       beginStreams(&op);
       waitForPredecessor();
     }
+    if (op.getNumRegions() > 0 || usesLeftParts(&op))
+      finishReductions();
     if (failed(lower(&op)))
       return failure();
   }
+  finishReductions();
   return success();
+}
+
+bool KernelLowering::usesLeftParts(Operation *op) {
+  return llvm::any_of(leftParts, [&](LeftParts &parts) {
+    return llvm::is_contained(op->getOperands(), parts.reduce.getResult());
+  });
 }
 
 LogicalResult KernelLowering::lower(Operation *op) {
@@ -417,21 +439,22 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
     size_t scope = enterScope();
     ValueRange carried = made.getRegionIterArgs();
     mapping.map(loop.getInductionVar(), made.getInductionVar());
-    Value slot, nextSlot;
+    Value slot, nextSlot, later = made.getInductionVar();
     if (ahead) {
       slot = carried.back();
-      b.waitForCopies(pipeline.stages - 2);
-      shared.barrier();
+      b.waitForCopies(pipeline.ahead() - 1);
+      if (!pipeline.isOwn)
+        shared.barrier();
       auto advance = [&](Value from, int64_t by) {
         Value next = b.add(from, b.i32(by));
         Value wrapped = b.add(next, b.i32(-pipeline.stages));
         return b.select(b.less(next, b.i32(pipeline.stages)), next, wrapped);
       };
-      Value later = made.getInductionVar();
-      for (int64_t stage = 0; stage + 1 < pipeline.stages; ++stage)
+      for (int64_t stage = 0; stage < pipeline.ahead(); ++stage)
         later = b.createOrFold<arith::AddIOp>(later, step);
-      issueCopies(pipeline, loop, later, upper,
-                  advance(slot, pipeline.stages - 1));
+      if (!pipeline.isOwn)
+        issueCopies(pipeline, loop, later, upper,
+                    advance(slot, pipeline.stages - 1));
       nextSlot = advance(slot, 1);
       for (auto [load, buffer, bytes] :
            llvm::zip(pipeline.loads, pipeline.buffers, pipeline.bytes)) {
@@ -446,6 +469,8 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
       return failure();
     Values next;
     appendCarried(loop.getYieldedValues(), loop.getRegionIterArgs(), next);
+    if (pipeline.isOwn)
+      issueCopies(pipeline, loop, later, upper, slot);
     if (ahead)
       next.push_back(nextSlot);
     else

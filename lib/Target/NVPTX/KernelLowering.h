@@ -100,6 +100,7 @@ private:
   mlir::LogicalResult lowerGrid(mlir::Value grid);
   mlir::LogicalResult lowerOrdered(unsigned dim, mlir::Value grid);
   void readViews(mlir::Value arguments);
+  void finishEarly();
   void waitForPredecessor();
   bool readsPredecessor(mlir::Operation *op);
   mlir::LogicalResult lowerBlock(mlir::Block &block);
@@ -185,8 +186,15 @@ private:
     int64_t stages = 1;
     /// Of tiles that nothing writes: it may begin before the kernel waits.
     bool isStream = false;
+    /// Whether every thread reads the pieces that it copied itself: then
+    /// threads do not meet, and a stage is filled again as soon as it is read.
+    bool isOwn = false;
+
+    /// Iterations whose copies are on their way while one waits.
+    int64_t ahead() const { return isOwn ? stages : stages - 1; }
   };
   bool isStreamed(tile::LoadOp load);
+  bool readsOwnPieces(tile::LoadOp load);
   bool mayCopyAhead(tile::LoadOp load, mlir::scf::ForOp loop);
   llvm::SmallVector<tile::LoadOp> loadsToCopyAhead(mlir::scf::ForOp loop);
   Pipeline planPipeline(mlir::scf::ForOp loop);
@@ -228,11 +236,19 @@ private:
   Values maskPadding(const Layout &layout, unsigned dim, Values registers,
                      double identity);
   void lowerReduce(tile::ReduceOp reduce);
+  /// A sum or maximum of which every warp has left its part in shared memory.
+  struct LeftParts {
+    tile::ReduceOp reduce;
+    SharedTile first;
+    int64_t count, bytes;
+  };
+  bool usesLeftParts(mlir::Operation *op);
+  void finishReductions();
   mlir::Value combine(tile::ReduceKind kind, mlir::Value x, mlir::Value y);
   Values acrossLanes(const Layout &layout, unsigned dim, tile::ReduceKind kind,
                      Values registers);
-  Values acrossWarps(const Layout &layout, unsigned dim, tile::ReduceKind kind,
-                     Values registers);
+  LeftParts leaveParts(tile::ReduceOp reduce, const Layout &layout,
+                       Values registers);
   void scanLanes(const Layout &layout, unsigned dim, bool reverse,
                  Values &registers);
   void lowerPrefixSum(tile::PrefixSumOp prefix);
@@ -266,6 +282,8 @@ private:
   llvm::DenseMap<mlir::Value, View> views;
   llvm::SmallVector<mlir::Value, 4> ids;
   mlir::IRMapping mapping;
+  /// In the order of the program.
+  llvm::SmallVector<LeftParts> leftParts;
   llvm::DenseMap<mlir::Value, Versions> versions;
   /// What was remembered, in order; a region forgets its own when it ends.
   llvm::SmallVector<std::pair<mlir::Value, bool>> log;

@@ -161,18 +161,14 @@ KernelLowering::Values KernelLowering::acrossLanes(const Layout &layout,
   return registers;
 }
 
-/// Every warp leaves its part in shared memory, and all read all parts in
-/// order.
-KernelLowering::Values KernelLowering::acrossWarps(const Layout &layout,
-                                                   unsigned dim,
-                                                   tile::ReduceKind kind,
-                                                   Values registers) {
-  auto digits = digitsAlong(layout.getWarps(), dim);
-  if (digits.empty())
-    return registers;
+/// Every warp leaves its part in shared memory.
+KernelLowering::LeftParts KernelLowering::leaveParts(tile::ReduceOp reduce,
+                                                     const Layout &layout,
+                                                     Values registers) {
+  unsigned dim = reduce.getDim();
   Value slab = b.i32(0);
   int64_t slabs = 1;
-  for (auto [weight, size] : digits) {
+  for (auto [weight, size] : digitsAlong(layout.getWarps(), dim)) {
     Value digit =
         arith::ShRUIOp::create(b, b.warp(), b.i32(llvm::Log2_64(weight)));
     digit = arith::AndIOp::create(b, digit, b.i32(size - 1));
@@ -194,17 +190,31 @@ KernelLowering::Values KernelLowering::acrossWarps(const Layout &layout,
   one.pointer = b.address(all.pointer, b.mul(slab, b.i32(bytes)));
   // Warps that differ along the dim have parts of their own.
   write(narrow, registers, one, &layout);
-  for (int64_t n = 0; n < slabs; ++n) {
-    one.pointer = b.address(all.pointer, n * bytes);
-    Values part = read(one, narrow);
-    if (n == 0) {
-      registers = part;
-      continue;
+  one.pointer = all.pointer;
+  return {reduce, one, slabs, bytes};
+}
+
+/// All threads read all parts, in order. What several reductions leave before
+/// one is used is read behind one barrier.
+void KernelLowering::finishReductions() {
+  for (LeftParts &parts : leftParts) {
+    tile::ReduceOp reduce = parts.reduce;
+    Layout layout = plan.layoutOf(reduce.getResult());
+    SharedTile one = parts.first;
+    Values sums;
+    for (int64_t n = 0; n < parts.count; ++n) {
+      one.pointer = b.address(parts.first.pointer, n * parts.bytes);
+      Values part = read(one, layout);
+      if (n == 0) {
+        sums = part;
+        continue;
+      }
+      for (auto [sum, next] : llvm::zip_equal(sums, part))
+        sum = combine(reduce.getKind(), sum, next);
     }
-    for (auto [sum, next] : llvm::zip_equal(registers, part))
-      sum = combine(kind, sum, next);
+    remember(reduce.getResult(), layout, sums);
   }
-  return registers;
+  leftParts.clear();
 }
 
 /// Whether `tile` holds numbers of 16 bits as f32.
@@ -247,8 +257,9 @@ void KernelLowering::lowerReduce(tile::ReduceOp reduce) {
       add.setFastmath(arith::FastMathFlags::contract);
   }
   sums = acrossLanes(layout, dim, kind, sums);
-  sums = acrossWarps(layout, dim, kind, sums);
-  remember(reduce.getResult(), narrow, sums);
+  if (digitsAlong(layout.getWarps(), dim).empty())
+    return remember(reduce.getResult(), narrow, sums);
+  leftParts.push_back(leaveParts(reduce, layout, sums));
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,7 +12,8 @@
 //
 // A kernel that begins early streams what its loops read and nothing writes, be
 // it an operand of a product or not, and the first copies begin before it waits
-// for the kernel in front.
+// for the kernel in front. Where every thread reads the pieces that it copied,
+// there is no barrier, and S iterations hide the latency.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,6 +88,36 @@ static bool isWholePieces(tile::LoadOp load, int64_t warps) {
   return pieces.run(type.getRank() - 1) % vector == 0 && !pieces.hasCopies();
 }
 
+/// Whether a reader of the tile, or of its part from `start` along a dim, has
+/// for a thread what the thread copies.
+static bool readsPieces(const Layout &pieces, const Layout &reader,
+                        unsigned dim = 0, int64_t start = 0) {
+  if (!reader.sameThreads(pieces))
+    return false;
+  for (int64_t reg = 0; reg < reader.numRegisters(); ++reg) {
+    Coordinates offset = reader.registerOffset(reg);
+    offset[dim] += start;
+    if (!pieces.registerAt(offset))
+      return false;
+  }
+  return true;
+}
+
+/// Whether the tile's readers have the layout in which it is copied.
+bool KernelLowering::readsOwnPieces(tile::LoadOp load) {
+  auto type = cast<RankedTensorType>(load.getTile().getType());
+  Layout pieces = Layout::blocked(type.getShape(), plan.numWarps(),
+                                  16 / storedBytes(type.getElementType()));
+  return !pieces.hasCopies() &&
+         llvm::all_of(load.getTile().getUsers(), [&](Operation *user) {
+           if (auto slice = dyn_cast<tile::SliceOp>(user))
+             return readsPieces(pieces, plan.layoutOf(slice.getResult()),
+                                slice.getDim(), slice.getOffset());
+           return isElementwise(user) &&
+                  readsPieces(pieces, plan.layoutOf(user->getResult(0)));
+         });
+}
+
 bool KernelLowering::mayCopyAhead(tile::LoadOp load, scf::ForOp loop) {
   auto movable = [&](Value value) { return isMovable(value, loop); };
   return load->getBlock() == loop.getBody() &&
@@ -138,6 +169,10 @@ KernelLowering::Pipeline KernelLowering::planPipeline(scf::ForOp loop) {
     pipeline.stages = 2;
   if (pipeline.loads.empty() || pipeline.stages == 1)
     return {};
+  pipeline.isOwn =
+      pipeline.isStream && llvm::all_of(pipeline.loads, [&](tile::LoadOp load) {
+        return readsOwnPieces(load);
+      });
   for (tile::LoadOp load : pipeline.loads) {
     // One stage as it would be alone, then the others behind it.
     SharedTile one = allocateFor(load.getTile(), shapeOf(load.getTile()));
@@ -179,7 +214,7 @@ void KernelLowering::issueCopies(Pipeline &pipeline, scf::ForOp loop,
 void KernelLowering::issueFirstCopies(Pipeline &pipeline, scf::ForOp loop) {
   Value index = scalar(loop.getLowerBound()),
         upper = scalar(loop.getUpperBound()), step = scalar(loop.getStep());
-  for (int64_t stage = 0; stage + 1 < pipeline.stages; ++stage) {
+  for (int64_t stage = 0; stage < pipeline.ahead(); ++stage) {
     issueCopies(pipeline, loop, index, upper, b.i32(stage));
     index = b.createOrFold<arith::AddIOp>(index, step);
   }

@@ -52,7 +52,8 @@ void LayoutPlan::addRowMatrix(Value tile) {
     addRowMatrix(region->front().getTerminator()->getOperand(number));
 }
 
-LayoutPlan::LayoutPlan(tile::ProgramOp program) {
+LayoutPlan::LayoutPlan(tile::ProgramOp program)
+    : isEarly(program->hasAttr(tile::TileDialect::kOverlapAttr)) {
   program.walk([&](tile::DotOp dot) {
     if (isRowProduct(dot))
       return addRowMatrix(dot.getB());
@@ -226,6 +227,14 @@ LayoutPlan::Result LayoutPlan::naturalOfCarried(Value tile) {
   return natural(loop.getInitArgs()[number]);
 }
 
+/// Whether all that is made of the tile are tiles of its shape, and stored.
+static bool isOnlyStored(Value tile) {
+  return llvm::all_of(tile.getUsers(), [&](Operation *user) {
+    return isa<tile::StoreOp>(user) ||
+           (isElementwise(user) && isOnlyStored(user->getResult(0)));
+  });
+}
+
 LayoutPlan::Result LayoutPlan::naturalOfResult(Operation *op) {
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return isRowProduct(dot)
@@ -236,11 +245,19 @@ LayoutPlan::Result LayoutPlan::naturalOfResult(Operation *op) {
   if (auto prefix = dyn_cast<tile::PrefixSumOp>(op))
     return Layout::scan(shapeOf(prefix.getResult()), prefix.getDim(), warps);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
-    // A reduction keeps the layout of what it reduces, whatever that is.
+    // A reduction keeps the layout of what it reduces, whatever that is; but
+    // what warps meet for and only store is dealt to all threads, each of which
+    // then adds up parts of its own.
     Value input = reduce.getInput();
     if (active.contains(input))
       return std::nullopt;
-    return layoutOf(input).reduced(reduce.getDim());
+    Layout whole = layoutOf(input);
+    bool crosses = llvm::any_of(whole.getWarps(), [&](const Factor &factor) {
+      return factor.dim == int(reduce.getDim());
+    });
+    if (isEarly && crosses && isOnlyStored(reduce.getResult()))
+      return Layout::blocked(shapeOf(reduce.getResult()), warps, 1);
+    return whole.reduced(reduce.getDim());
   }
   if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
     if (Result input = natural(transpose.getInput()))

@@ -76,6 +76,8 @@ private:
   Result wishOfBranch(mlir::scf::YieldOp yield, mlir::Value tile);
   Result ofBranch(mlir::Value tile);
 
+  /// A program whose kernel begins before the one in front has ended.
+  bool isEarly;
   int64_t warps = 4;
   /// Elements beside each other in a thread, where nothing else decides.
   int64_t vector = 4;

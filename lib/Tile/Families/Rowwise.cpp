@@ -230,6 +230,12 @@ void RowwiseBody::load(RowwiseEmitter &e, Value firstRow, Value numRows,
   }
 }
 
+void RowwiseBody::prepare(RowwiseEmitter &e) const {
+  for (Operation *inner : body)
+    if (auto rotary = dyn_cast<RotaryOp>(inner))
+      e.rotaryFactors(rotary);
+}
+
 void RowwiseBody::emit(RowwiseEmitter &e) const {
   for (Operation *inner : body)
     e.setTile(inner->getResult(0), lookupRowwiseEmission(inner)(e, inner));

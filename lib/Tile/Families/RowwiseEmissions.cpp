@@ -188,17 +188,13 @@ Value rotary(Emitter &e, Operation *op) {
   Value x = e.tileOf(rotaryOp.getX());
   ArrayRef<int64_t> shape = shapeOf(x);
   int64_t d = rotaryOp.getRotaryDim(), half = d / 2;
-  Value position = e.positions(rotaryOp.getSegments());
-  Value angle = rotaryOp.getNtkFactor()
-                    ? stretchedAngles(e, rotaryOp, position)
-                    : fixedPointAngles(e, rotaryOp, position);
+  auto [cosines, sines] = e.rotaryFactors(rotaryOp);
   int64_t perRow[] = {shape[0], 1, half},
           perHead[] = {shape[0], shape[1], half};
   auto overHeads = [&](Value tile) {
     return e.k.broadcast(e.k.reshape(tile, perRow), perHead);
   };
-  Value cos = overHeads(math::CosOp::create(e.k.ops(), angle));
-  Value sin = overHeads(math::SinOp::create(e.k.ops(), angle));
+  Value cos = overHeads(cosines), sin = overHeads(sines);
   if (rotaryOp.getInverse())
     sin = e.k.neg(sin);
   Value low = e.k.slice(x, 2, 0, half), high = e.k.slice(x, 2, half, half);
@@ -350,6 +346,18 @@ SmallVector<int32_t> hybrid::tile::rotaryTurns(RotaryOp op) {
         static_cast<uint32_t>(std::llround(perPosition * 4294967296.0))));
   }
   return turns;
+}
+
+std::pair<Value, Value> RowwiseEmitter::rotaryFactors(RotaryOp op) {
+  auto &[cosines, sines] = rotations[op];
+  if (!cosines) {
+    Value position = positions(op.getSegments());
+    Value angle = op.getNtkFactor() ? stretchedAngles(*this, op, position)
+                                    : fixedPointAngles(*this, op, position);
+    cosines = math::CosOp::create(k.ops(), angle);
+    sines = math::SinOp::create(k.ops(), angle);
+  }
+  return {cosines, sines};
 }
 
 Value hybrid::tile::rotaryAngles(KernelBuilder &k, Value fraction) {

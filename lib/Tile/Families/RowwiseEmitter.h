@@ -66,6 +66,10 @@ public:
   /// i32.
   mlir::Value positionsEnd(mlir::Value segments);
 
+  /// Cosines and sines of a rotation's angles, [rows, frequencies]; made once
+  /// where they are asked for before the rotation.
+  std::pair<mlir::Value, mlir::Value> rotaryFactors(RotaryOp op);
+
   /// The first element of a block of this type in each dim of its view.
   llvm::SmallVector<mlir::Value> blockIndices(mlir::Type type);
 
@@ -78,6 +82,8 @@ private:
   mlir::Value firstRow, numRows, firstHead; // index
   std::optional<Segment> segment;
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
+  llvm::DenseMap<mlir::Operation *, std::pair<mlir::Value, mlir::Value>>
+      rotations;
   struct SegmentViews {
     mlir::Value table, tokenSegment;
     mlir::Value rows; // [rows, 4] of i32, loaded on first use
@@ -108,6 +114,8 @@ struct RowwiseBody {
   /// apart.
   void load(RowwiseEmitter &e, mlir::Value firstRow, mlir::Value numRows,
             bool withRows = true, bool withoutRows = true) const;
+  /// Makes what depends on the rows' positions alone.
+  void prepare(RowwiseEmitter &e) const;
   void emit(RowwiseEmitter &e) const;
   void store(RowwiseEmitter &e, unsigned n, mlir::Value view,
              mlir::Value firstRow, mlir::Value numRows) const;

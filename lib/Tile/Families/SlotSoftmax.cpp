@@ -16,10 +16,10 @@ static ArrayRef<int64_t> shapeOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getShape();
 }
 
-SlotSoftmax SlotSoftmax::start(KernelBuilder &k, int64_t keys,
+SlotSoftmax SlotSoftmax::start(KernelBuilder &k, int64_t places,
                                int64_t valueDim) {
-  return {k.full(-std::numeric_limits<double>::infinity(), {keys, 1}),
-          k.zeros({keys, 1}), k.zeros({keys, valueDim})};
+  return {k.full(-std::numeric_limits<double>::infinity(), {places, 1}),
+          k.zeros({places, 1}), k.zeros({places, valueDim})};
 }
 
 SlotSoftmax SlotSoftmax::from(ValueRange carried) {
@@ -27,21 +27,34 @@ SlotSoftmax SlotSoftmax::from(ValueRange carried) {
 }
 
 SlotSoftmax SlotSoftmax::update(KernelBuilder &k, Value keys, Value query,
-                                double scale, Value visible,
+                                double scale, ValueRange visible,
                                 Value values) const {
   ArrayRef<int64_t> column = shapeOf(max), wide = shapeOf(acc);
-  Value products = k.mul(keys, k.broadcast(query, shapeOf(keys)));
-  Value scores = k.mul(k.sum(products, 1), k.full(scale, column));
-  scores = k.select(visible, scores,
-                    k.full(-std::numeric_limits<double>::infinity(), column));
+  const int64_t places = column[0];
+  auto part = [&](Value tile, int64_t n) {
+    return visible.size() == 1 ? tile : k.slice(tile, 0, n * places, places);
+  };
+  SmallVector<Value> scores;
   SlotSoftmax next;
-  next.max = k.max(max, scores);
+  next.max = max;
+  for (auto [n, counts] : llvm::enumerate(visible)) {
+    Value some = part(keys, n);
+    Value products = k.mul(some, k.broadcast(query, shapeOf(some)));
+    Value score = k.mul(k.sum(products, 1), k.full(scale, column));
+    scores.push_back(
+        k.select(counts, score,
+                 k.full(-std::numeric_limits<double>::infinity(), column)));
+    next.max = k.max(next.max, scores.back());
+  }
   Value shift = finiteOrZero(k, next.max);
   Value correction = k.exp(k.sub(max, shift));
-  Value p = k.exp(k.sub(scores, shift));
-  next.sum = k.add(k.mul(sum, correction), p);
-  next.acc = k.add(k.mul(acc, k.broadcast(correction, wide)),
-                   k.mul(values, k.broadcast(p, wide)));
+  next.sum = k.mul(sum, correction);
+  next.acc = k.mul(acc, k.broadcast(correction, wide));
+  for (auto [n, score] : llvm::enumerate(scores)) {
+    Value p = k.exp(k.sub(score, shift));
+    next.sum = k.add(next.sum, p);
+    next.acc = k.add(next.acc, k.mul(part(values, n), k.broadcast(p, wide)));
+  }
   return next;
 }
 

@@ -12,21 +12,22 @@
 
 namespace hybrid::tile {
 
-/// One query against tiles of keys: place j of a tile has a running maximum, a
-/// sum and an accumulator of its own, as if the keys j, j + tile, j + 2 tile, …
-/// were a sequence. Nothing passes between places until all keys are read, so
-/// that threads need not meet for every tile.
+/// One query against tiles of keys: place j of n has a running maximum, a sum
+/// and an accumulator of its own, as if the keys j, j + n, j + 2 n, … were a
+/// sequence. Nothing passes between places until all keys are read, so that
+/// threads need not meet for every tile; the keys that a tile has for a place
+/// share a correction.
 struct SlotSoftmax {
-  mlir::Value max, sum, acc; // [keys, 1], [keys, 1], [keys, valueDim]
+  mlir::Value max, sum, acc; // [places, 1], [places, 1], [places, valueDim]
 
-  static SlotSoftmax start(KernelBuilder &k, int64_t keys, int64_t valueDim);
+  static SlotSoftmax start(KernelBuilder &k, int64_t places, int64_t valueDim);
   static SlotSoftmax from(mlir::ValueRange carried);
   KernelBuilder::Values carried() const { return {max, sum, acc}; }
 
-  /// Takes in keys [keys, dim], of which those in `visible` [keys, 1] count,
-  /// and their values, for `query` [1, dim].
+  /// Takes in keys [m places, dim] and their values for `query` [1, dim]; of
+  /// each m'th those count that are in its `visible` [places, 1].
   SlotSoftmax update(KernelBuilder &k, mlir::Value keys, mlir::Value query,
-                     double scale, mlir::Value visible,
+                     double scale, mlir::ValueRange visible,
                      mlir::Value values) const;
   /// All places together, of one row.
   OnlineSoftmax joined(KernelBuilder &k) const;

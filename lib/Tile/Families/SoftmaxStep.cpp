@@ -11,6 +11,11 @@
 // by one point, which no other point reads there. Each kind has views of its
 // own, so that a target sees that what it reads is constant.
 //
+// What lies behind the first row of the call that is read decides how long a
+// step takes. So what positions give is made in front of it, earlier keys are
+// in ranges of equal length, and the new ones take a place each of the tile
+// that the last range begins with.
+//
 //===----------------------------------------------------------------------===//
 
 #include "RowwiseEmitter.h"
@@ -23,7 +28,7 @@ using namespace hybrid::tile;
 
 namespace {
 /// One point: a query row of the heads that share a key head, and a range of
-/// the earlier keys; the last range has the new ones too.
+/// the earlier keys; the last range begins with the new ones.
 class StepAttention {
 public:
   StepAttention(OpBuilder &builder, Location loc, const SoftmaxStep &step,
@@ -44,14 +49,21 @@ private:
     Value end, keys, values;
   };
   Tile loadTile(Value n, Value end);
+  SmallVector<Value> visibleFrom(Value first, Value limit, int64_t perPlace,
+                                 bool areNew);
+  /// New keys of a place.
+  int64_t newPerPlace() const { return llvm::divideCeil(step.newRows, places); }
+  int64_t newTile() const { return places * newPerPlace(); }
   /// Rows of q or k, of this point's heads: loaded, and then made of that.
   struct Rows {
     RowwiseBody *body;
     std::optional<RowwiseEmitter> emitter;
     Value loaded;
   };
-  Rows load(RowwiseBody *body, unsigned view, Value row, int64_t rows,
-            Value firstHead, int64_t count);
+  Rows prepare(RowwiseBody *body, Value row, int64_t rows, Value firstHead,
+               int64_t count);
+  void load(Rows &rows, unsigned view, Value row, int64_t count,
+            Value firstHead, int64_t numHeads);
   /// [rows, heads, D].
   static Value make(Rows &rows);
   Values attendTile(const Tile &tile, ValueRange carried);
@@ -62,7 +74,8 @@ private:
   const SoftmaxStep &step;
   const SoftmaxShape &s;
   RowwiseBody *queryBody, *keyBody;
-  int64_t heads; // query heads per point
+  int64_t heads;  // query heads per point
+  int64_t places; // of a tile of keys
   /// Views: q and k are the first of what makes them.
   unsigned q = 0, newK = 0, newV = 0, kCache = 0, vCache = 0, kUpdated = 0,
            vUpdated = 0, table = 0, o = 0;
@@ -72,8 +85,8 @@ private:
   SmallVector<Value> queries;     // [1, D] per head
   Visibility sees;
   KeyRange range;
-  /// Earlier keys end there; this point's tiles.
-  Value cached, lower, upper;
+  /// Earlier keys of this point end there; its tiles.
+  Value end, lower, upper;
 };
 } // namespace
 
@@ -81,7 +94,9 @@ StepAttention::StepAttention(OpBuilder &builder, Location loc,
                              const SoftmaxStep &step, RowwiseBody *query,
                              RowwiseBody *key)
     : step(step), s(step.shape), queryBody(query), keyBody(key),
-      heads(s.headsPerPoint()), k(makeBuilder(builder, loc)) {
+      heads(s.headsPerPoint()), places(s.keyTile / step.keysPerPlace),
+      k(makeBuilder(builder, loc)) {
+  assert(s.keyTile % step.keysPerPlace == 0 && "each place has as many keys");
   o = k.numViews() - (isSplit() ? 2 : 1);
   table = o - 2;
   vUpdated = table - 1;
@@ -133,17 +148,29 @@ KernelBuilder StepAttention::makeBuilder(OpBuilder &builder,
 /// is no branch around it, since what is inside of one waits for the launch in
 /// front.
 void StepAttention::findKeys() {
-  cached = k.select(k.lt(row, segment.end), segment.first, k.idx(0));
+  end = k.select(k.lt(row, segment.end), segment.first, k.idx(0));
   sees = Visibility::of(k, s, head);
-  range = visibleKeys(k, sees, query, cached, s.keyTile);
+  range = visibleKeys(k, sees, query, end, s.keyTile);
   lower = k.idx(0);
   upper = range.tiles;
-  if (isSplit()) {
-    // The new keys count as a tile: the last range has fewer others.
-    Value share = k.ceilDiv(k.add(range.tiles, k.idx(1)), k.idx(s.splits));
-    lower = k.min(range.tiles, k.mul(k.id(3), share));
-    upper = k.min(range.tiles, k.add(lower, share));
+  if (!isSplit())
+    return;
+  // The last range, which has the new keys too, is none of the longer ones.
+  Value ranges = k.idx(s.splits);
+  auto share = [&](Value all, Value n) {
+    return k.ceilDiv(k.mul(n, all), ranges);
+  };
+  Value next = k.add(k.id(3), k.idx(1));
+  if (sees.sinks) {
+    lower = share(range.tiles, k.id(3));
+    upper = share(range.tiles, next);
+    return;
   }
+  Value keys = k.max(k.idx(0), k.sub(end, range.start));
+  Value first = share(keys, k.id(3)), last = share(keys, next);
+  end = k.add(range.start, last);
+  range.start = k.add(range.start, first);
+  upper = k.ceilDiv(k.sub(last, first), k.idx(s.keyTile));
 }
 
 StepAttention::Tile StepAttention::loadTile(Value n, Value end) {
@@ -156,20 +183,28 @@ StepAttention::Tile StepAttention::loadTile(Value n, Value end) {
   return {at, end, keys, load(vCache, s.valueDim)};
 }
 
-StepAttention::Rows StepAttention::load(RowwiseBody *body, unsigned view,
-                                        Value first, int64_t rows,
-                                        Value firstHead, int64_t count) {
+/// What their positions give.
+StepAttention::Rows StepAttention::prepare(RowwiseBody *body, Value first,
+                                           int64_t rows, Value firstHead,
+                                           int64_t count) {
   if (!body)
-    return {nullptr, std::nullopt,
-            k.load(k.view(view), {first, firstHead, k.idx(0)}, {0, 1, 2},
-                   {rows, count, s.dim}, {segment.end})};
+    return {};
   body->block.rows = rows;
   body->block.heads = count;
   Rows made{
       body, RowwiseEmitter(k, body->block, first, segment.end, firstHead), {}};
   made.emitter->setSegment(segment);
-  body->load(*made.emitter, first, segment.end);
+  body->prepare(*made.emitter);
   return made;
+}
+
+void StepAttention::load(Rows &rows, unsigned view, Value first, int64_t count,
+                         Value firstHead, int64_t numHeads) {
+  if (rows.body)
+    rows.body->load(*rows.emitter, first, segment.end);
+  else
+    rows.loaded = k.load(k.view(view), {first, firstHead, k.idx(0)}, {0, 1, 2},
+                         {count, numHeads, s.dim}, {segment.end});
 }
 
 Value StepAttention::make(Rows &rows) {
@@ -179,14 +214,29 @@ Value StepAttention::make(Rows &rows) {
   return rows.emitter->tileOf(rows.body->results.front());
 }
 
+/// Which keys from `first` to `limit` are visible, for each key of a place; of
+/// earlier ones, which no query comes before, without windows all.
+SmallVector<Value> StepAttention::visibleFrom(Value first, Value limit,
+                                              int64_t perPlace, bool areNew) {
+  int64_t column[] = {places, 1};
+  Value at = k.splat(k.toI32(query), column);
+  SmallVector<Value> visible;
+  for (int64_t n = 0; n < perPlace; ++n) {
+    Value from = k.toI32(k.add(first, k.idx(n * places)));
+    Value key = k.add(k.splat(from, column), k.iota(0, column));
+    visible.push_back(areNew || sees.window
+                          ? isVisible(k, sees, key, at, limit)
+                          : k.lt(key, k.splat(k.toI32(limit), column)));
+  }
+  return visible;
+}
+
 /// Takes in a tile of earlier keys.
 StepAttention::Values StepAttention::attendTile(const Tile &tile,
                                                 ValueRange carried) {
-  int64_t column[] = {s.keyTile, 1};
   Value limit = tile.at.limit ? k.min(tile.at.limit, tile.end) : tile.end;
-  Value key = k.add(k.splat(k.toI32(tile.at.first), column), k.iota(0, column));
-  Value visible =
-      isVisible(k, sees, key, k.splat(k.toI32(query), column), limit);
+  SmallVector<Value> visible =
+      visibleFrom(tile.at.first, limit, step.keysPerPlace, /*areNew=*/false);
   Values next;
   for (int64_t h = 0; h < heads; ++h)
     llvm::append_range(next, SlotSoftmax::from(carried.slice(3 * h, 3))
@@ -210,22 +260,18 @@ void StepAttention::appendNew(Value keys, Value values, Value stop) {
   });
 }
 
-/// Max, sum and accumulator of each head over the new keys.
+/// Each head's places with the new keys.
 StepAttention::Values StepAttention::attendNew(Rows &newKeys, Value values) {
-  const int64_t rows = step.newRows;
-  Value keys = k.reshape(make(newKeys), {rows, s.dim});
+  Value keys = k.reshape(make(newKeys), {newTile(), s.dim});
   Value stop = k.add(segment.first, k.sub(segment.end, segment.begin));
   appendNew(keys, values, stop);
-  int64_t column[] = {rows, 1};
-  Value key = k.add(k.splat(k.toI32(segment.first), column), k.iota(0, column));
-  Value visible =
-      isVisible(k, sees, key, k.splat(k.toI32(query), column), stop);
+  SmallVector<Value> visible =
+      visibleFrom(segment.first, stop, newPerPlace(), /*areNew=*/true);
   Values results;
   for (int64_t h = 0; h < heads; ++h)
     llvm::append_range(
-        results, SlotSoftmax::start(k, rows, s.valueDim)
+        results, SlotSoftmax::start(k, places, s.valueDim)
                      .update(k, keys, queries[h], s.scale, visible, values)
-                     .joined(k)
                      .carried());
   return results;
 }
@@ -252,43 +298,40 @@ ProgramOp StepAttention::emit() {
   // query is there.
   std::optional<Tile> first;
   if (s.anyWindow())
-    first = loadTile(lower, k.select(k.lt(lower, upper), cached, k.idx(0)));
+    first = loadTile(lower, k.select(k.lt(lower, upper), end, k.idx(0)));
 
   // A row that is not there is made of another one.
   Value last = k.max(k.idx(0), k.sub(segment.end, k.idx(1)));
+  Value queryRow = k.min(row, last);
+  Rows theQuery = prepare(queryBody, queryRow, 1, head, heads);
+  Rows newKeys = prepare(keyBody, segment.begin, newTile(), kvHead, 1);
   // All rows are asked for before one is used.
-  Rows theQuery = load(queryBody, q, k.min(row, last), 1, head, heads);
-  Rows newKeys = load(keyBody, newK, segment.begin, step.newRows, kvHead, 1);
+  load(theQuery, q, queryRow, 1, head, heads);
+  load(newKeys, newK, segment.begin, newTile(), kvHead, 1);
   Value newValues = k.load(k.view(newV), {segment.begin, kvHead, k.idx(0)},
-                           {0, 2}, {step.newRows, s.valueDim}, {segment.end});
+                           {0, 2}, {newTile(), s.valueDim}, {segment.end});
   Value made = k.reshape(make(theQuery), {heads, s.dim});
-  Values slots, fresh;
+  Values slots;
   for (int64_t h = 0; h < heads; ++h) {
     queries.push_back(k.slice(made, 0, h, 1));
     llvm::append_range(slots,
-                       SlotSoftmax::start(k, s.keyTile, s.valueDim).carried());
-    llvm::append_range(fresh, OnlineSoftmax::start(k, 1, s.valueDim).carried());
+                       SlotSoftmax::start(k, places, s.valueDim).carried());
   }
   if (isSplit())
-    fresh = k.choose(
+    slots = k.choose(
         k.eq(k.id(3), k.idx(s.splits - 1)),
-        [&] { return attendNew(newKeys, newValues); }, [&] { return fresh; });
+        [&] { return attendNew(newKeys, newValues); }, [&] { return slots; });
   else
-    fresh = attendNew(newKeys, newValues);
+    slots = attendNew(newKeys, newValues);
 
   if (first)
     slots = attendTile(*first, slots);
   slots = k.loop(first ? k.add(lower, k.idx(1)) : lower, upper, 1, slots,
                  [&](Value n, ValueRange carried) {
-                   return attendTile(loadTile(n, cached), carried);
+                   return attendTile(loadTile(n, end), carried);
                  });
-  for (int64_t h = 0; h < heads; ++h) {
-    OnlineSoftmax earlier =
-        SlotSoftmax::from(ValueRange(slots).slice(3 * h, 3)).joined(k);
-    store(
-        earlier.with(k, OnlineSoftmax::from(ValueRange(fresh).slice(3 * h, 3))),
-        h);
-  }
+  for (int64_t h = 0; h < heads; ++h)
+    store(SlotSoftmax::from(ValueRange(slots).slice(3 * h, 3)).joined(k), h);
   return k.finish();
 }
 

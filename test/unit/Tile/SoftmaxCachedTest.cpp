@@ -20,7 +20,7 @@ protected:
   /// Feeds `calls` (new tokens of each slot) and compares every output row with
   /// dense attention over the whole sequence of its slot.
   void check(SoftmaxShape s, int64_t rows, ArrayRef<SmallVector<int64_t>> calls,
-             Launches launches = Whole) {
+             Launches launches = Whole, int64_t keysPerPlace = 1) {
     int64_t slots = calls.front().size();
     SmallVector<int64_t> totals(slots, 0), done(slots, 0);
     for (ArrayRef<int64_t> call : calls)
@@ -49,6 +49,7 @@ protected:
       HostBuffer o(want.shape(), kNaN);
       OpBuilder b = builder();
       SoftmaxStep step{s};
+      step.keysPerPlace = keysPerPlace;
       if (launches == Step && segs.longest <= step.newRows) {
         runStep(step, {&qNew, &kNew, &vNew, &kCache, &vCache, &kCache, &vCache},
                 segs, o, symbols);
@@ -179,13 +180,18 @@ TEST_F(SoftmaxCachedTest, WithoutMatrixProducts) {
                                   {Split, 3},
                                   {Step, 1},
                                   {Step, 3}}) {
-    check(elementwise(softmaxShape(4, 2, 4, 6), 8, splits), 64, grows,
-          launches);
+    check(elementwise(softmaxShape(4, 2, 4, 6), 8, splits), 64, grows, launches,
+          /*keysPerPlace=*/2);
     check(elementwise(softmaxShape(4, 2, 4, 4, {0, 5, 9, 9}, {0, 2, 0, 0}), 8,
                       splits),
           64, grows, launches);
     check(elementwise(softmaxShape(2, 1, 4, 4, {4, 4}, {3, 3}), 2, splits), 11,
           Calls{{2}, {5}, {5}, {1}, {4}}, launches);
+    check(elementwise(softmaxShape(2, 1, 4, 4, {4, 4}, {3, 3}), 4, splits), 11,
+          Calls{{2}, {5}, {5}, {1}, {4}}, launches, /*keysPerPlace=*/2);
+    // A window without sinks: its keys are divided, not its tiles.
+    check(elementwise(softmaxShape(2, 2, 4, 4, {7, 7}), 4, splits), 11,
+          Calls{{2}, {5}, {4}, {1}, {4}}, launches);
     // More sinks than the window lets by, and a window of the row alone.
     check(elementwise(softmaxShape(2, 2, 4, 4, {1, 2}, {6, 5}), 2, splits), 12,
           Calls{{3}, {2}, {1}, {4}, {1}, {1}}, launches);

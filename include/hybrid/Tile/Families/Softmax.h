@@ -93,6 +93,8 @@ struct SoftmaxStep {
   SoftmaxShape shape;
   /// Most new rows of a segment.
   int64_t newRows = 4;
+  /// Keys of a tile that share a running maximum; divides the tile.
+  int64_t keysPerPlace = 1;
   /// Row-wise operations or regions of one result that give the queries and the
   /// new keys, of which canMakeHeads holds; null where these are given.
   mlir::Operation *query = nullptr, *key = nullptr;
