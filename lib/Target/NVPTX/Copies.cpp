@@ -427,15 +427,8 @@ void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
   }
 
   auto copyBy = [&](int64_t count) {
-    Value address = b.i32(0);
-    for (auto [x, stride] : llvm::zip_equal(from.base, to.strides))
-      address = b.add(address, b.mul(x, b.i32(stride * bytes)));
-    Value target = b.address(to.pointer, address);
     for (int64_t reg = 0; reg < layout.numRegisters(); reg += count) {
       Coordinates offset = layout.registerOffset(reg);
-      int64_t ahead = 0;
-      for (auto [x, stride] : llvm::zip_equal(offset, to.strides))
-        ahead += x * stride * bytes;
       Value inside;
       for (auto [d, x] : llvm::enumerate(offset)) {
         if (!from.left[d])
@@ -454,7 +447,7 @@ void KernelLowering::copyToShared(tile::LoadOp load, const SharedTile &to,
         auto branch = scf::IfOp::create(b, isIn, /*withElseRegion=*/false);
         b.setInsertionPoint(branch.thenBlock()->getTerminator());
       }
-      b.copyAsync(b.address(target, ahead), addressAt(from, offset),
+      b.copyAsync(addressIn(b, to, from.base, offset), addressAt(from, offset),
                   count * bytes, inside);
     }
   };

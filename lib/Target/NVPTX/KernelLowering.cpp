@@ -34,7 +34,12 @@ KernelLowering::KernelLowering(tile::ProgramOp program,
       mustWait(isOverlapping) {}
 
 int64_t KernelLowering::blocks() const {
-  constexpr int64_t kReserved = 1024;
+  constexpr int64_t kReserved = 1024, kManyFragments = 12, kRoom = 4;
+  // The assembler loads as many fragments ahead as it has registers for, which
+  // then keep the kernels in front and behind from the multiprocessor. With few
+  // fragments registers are for something else, and would spill.
+  if (isOverlapping && rowFragments > kManyFragments)
+    return kRoom;
   tile::ProgramOp wish = program;
   auto warps = wish->getAttrOfType<IntegerAttr>(tile::TileDialect::kWarpsAttr);
   // What begins early lives beside other kernels, and says itself what it

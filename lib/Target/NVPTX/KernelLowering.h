@@ -35,6 +35,13 @@ struct KernelBudget {
   bool overlap;
 };
 
+/// Elements of 16 bits in 128 bytes.
+inline constexpr int64_t kSwizzledRow = 64;
+
+/// Of the element at `offset` from the thread's `base`.
+mlir::Value addressIn(GpuBuilder &b, const SharedTile &tile,
+                      mlir::ValueRange base, const Coordinates &offset);
+
 class KernelLowering {
 public:
   using Values = GpuBuilder::Values;
@@ -276,6 +283,8 @@ private:
   GpuBuilder b;
   SharedMemory shared;
   int64_t usedShared = 0, overshoot = 0;
+  /// Most fragments of a matrix that a warp loads for a product of one row.
+  int64_t rowFragments = 0;
   /// Begins early, and has not waited yet.
   bool isOverlapping = false, mustWait = false;
   mlir::Operation *entryEnd = nullptr;

@@ -29,7 +29,7 @@ bool hybrid::nvptx::isElementwise(Operation *op) {
          isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
 
-bool hybrid::nvptx::isRowProduct(tile::DotOp dot) {
+static bool hasOneRow(tile::DotOp dot) {
   // Of an instruction; and 32 for each of eight warps.
   constexpr int64_t kStep = 32, kLeast = 256;
   auto element = dot.getA().getType().getElementType();
@@ -40,16 +40,45 @@ bool hybrid::nvptx::isRowProduct(tile::DotOp dot) {
          shapeOf(dot.getA())[0] == 1 && depth % kStep == 0 && depth >= kLeast;
 }
 
-/// All that a choice between loads may give is an operand too.
-void LayoutPlan::addRowMatrix(Value tile) {
-  operands.insert(tile);
-  rowMatrices.insert(tile);
+bool hybrid::nvptx::isRowProduct(tile::DotOp dot) {
+  // Others could not read the matrix where it is put.
+  return hasOneRow(dot) &&
+         llvm::all_of(dot.getB().getUsers(), [&](Operation *user) {
+           auto other = dyn_cast<tile::DotOp>(user);
+           return other && hasOneRow(other) && other.getB() == dot.getB() &&
+                  other.getA() != dot.getB();
+         });
+}
+
+/// What a choice gives, if all of it is loaded for nothing else.
+static SmallVector<Value, 2> loadsOfChoice(Value tile) {
+  SmallVector<Value, 2> found;
   auto branch = tile.getDefiningOp<scf::IfOp>();
   if (!branch)
-    return;
+    return found;
   unsigned number = cast<OpResult>(tile).getResultNumber();
-  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
-    addRowMatrix(region->front().getTerminator()->getOperand(number));
+  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+    Value given = region->front().getTerminator()->getOperand(number);
+    if (!given.hasOneUse())
+      return {};
+    found.push_back(given);
+    if (given.getDefiningOp<tile::LoadOp>())
+      continue;
+    SmallVector<Value, 2> inside = loadsOfChoice(given);
+    if (inside.empty())
+      return {};
+    llvm::append_range(found, inside);
+  }
+  return found;
+}
+
+void LayoutPlan::addRowMatrix(Value tile) {
+  auto add = [&](Value value) {
+    operands.insert(value);
+    rowMatrices.insert(value);
+  };
+  add(tile);
+  llvm::for_each(loadsOfChoice(tile), add);
 }
 
 LayoutPlan::LayoutPlan(tile::ProgramOp program)
@@ -307,8 +336,11 @@ std::optional<Layout> LayoutPlan::layoutOfParts(tile::TransposeOp transpose) {
       .permuted(invertPermutationVector(transpose.getPermutation()));
 }
 
+/// As it is or in another type.
 static bool isGivenByBranch(Value tile) {
   return llvm::any_of(tile.getUsers(), [](Operation *user) {
+    if (isa<arith::ExtFOp, arith::TruncFOp>(user))
+      return isGivenByBranch(user->getResult(0));
     return isa<scf::YieldOp>(user) && isa<scf::IfOp>(user->getParentOp());
   });
 }

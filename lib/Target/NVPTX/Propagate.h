@@ -47,8 +47,8 @@ public:
   /// The tile is an operand of a product, as it is or transposed.
   bool isOperand(mlir::Value tile) const { return operands.contains(tile); }
   bool hasProducts() const { return !operands.empty(); }
-  /// The tile is the matrix of a product of one row, or one of those that a
-  /// choice gives to it.
+  /// The tile is the matrix of products of one row, or one of those that a
+  /// choice between loads gives to them, and nothing else.
   bool isRowMatrix(mlir::Value tile) const {
     return rowMatrices.contains(tile);
   }

@@ -20,8 +20,8 @@
 //
 // Depth is counted in units of 8 elements, 16 bytes, which is a row of the
 // 8 x 8 matrices that `ldmatrix` loads: it reads 8 rows (q, c) of one half h of
-// their 16. Rows of W are an odd number of units apart, so places that lie C
-// units from each other leave all eight in different banks.
+// their 16. Unit u of row c is at u xor c mod 8, so places that lie C units
+// from each other leave all eight in different banks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,12 +41,16 @@ public:
   Values emit();
   int64_t width() const { return C; }
   int64_t numTiles() const { return tiles; }
+  int64_t numFragments() const {
+    return tiles * ceilDiv(depth, stepDepth() * warps);
+  }
 
 private:
   static constexpr int64_t kUnitBytes = 16, kRows = 16;
-  int64_t stepBytes() const { return 2 * kUnitBytes * Q; }
+  int64_t stepDepth() const { return kRows * Q; }
+  int64_t stepBytes() const { return 2 * stepDepth(); }
   Value unitOf(Value place, Value half);
-  Value matrixAddress(bool isLast);
+  Values matrixRow(bool isLast);
   Value rowAddress();
   void multiply(int64_t step, ValueRange row, MutableArrayRef<Values> sums);
   Value wantedOf(ValueRange sums);
@@ -70,7 +74,8 @@ private:
   int64_t tiles = 1;
   /// Instructions in turn that do not wait for each other.
   int64_t chains = 1;
-  Value matrixBase, lastBase, rowBase;
+  Values matrixBase, lastBase;
+  Value rowBase;
 };
 
 KernelLowering::RowProduct::RowProduct(KernelLowering &kernel,
@@ -88,8 +93,8 @@ KernelLowering::RowProduct::RowProduct(KernelLowering &kernel,
   Q = kRows / C;
   tiles = ceilDiv(columns, C);
   chains = std::max<int64_t>(1, kChains / tiles);
-  matrixBase = matrixAddress(/*isLast=*/false);
-  lastBase = columns % C == 0 ? matrixBase : matrixAddress(/*isLast=*/true);
+  matrixBase = matrixRow(/*isLast=*/false);
+  lastBase = columns % C == 0 ? matrixBase : matrixRow(/*isLast=*/true);
   rowBase = rowAddress();
 }
 
@@ -103,18 +108,16 @@ Value KernelLowering::RowProduct::unitOf(Value place, Value half) {
   return b.add(unit, b.mul(high(between, C), b.i32(8)));
 }
 
-/// Where a lane's row of the four matrices of a fragment begins: rows 0 to 7 of
-/// the first half, 8 to 15 of it, then of the second.
-Value KernelLowering::RowProduct::matrixAddress(bool isLast) {
+/// Which row of the four matrices of a fragment a lane gives, as column and
+/// depth: rows 0 to 7 of the first half, 8 to 15 of it, then of the second.
+KernelLowering::Values KernelLowering::RowProduct::matrixRow(bool isLast) {
   Value of16 = low(b.lane(), 16);
   Value column = low(of16, C);
   if (isLast)
     column = b.createOrFold<arith::MinSIOp>(column, b.i32(columns % C - 1));
   Value unit = unitOf(high(of16, C), bit(b.lane(), 4));
-  Value bytes = b.add(b.mul(column, b.i32(matrix.strides[0] * 2)),
-                      b.mul(unit, b.i32(kUnitBytes)));
-  bytes = b.add(bytes, b.mul(b.warp(), b.i32(stepBytes())));
-  return b.address(matrix.pointer, bytes);
+  return {column,
+          b.add(b.mul(unit, b.i32(8)), b.mul(b.warp(), b.i32(stepDepth())))};
 }
 
 /// The same for x: its two halves in one step, then in this warp's next.
@@ -129,17 +132,17 @@ Value KernelLowering::RowProduct::rowAddress() {
 /// Step `step` of this warp for all columns.
 void KernelLowering::RowProduct::multiply(int64_t step, ValueRange row,
                                           MutableArrayRef<Values> sums) {
-  int64_t along = step * warps * stepBytes();
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    Value base = tile + 1 == tiles ? lastBase : matrixBase;
-    Value from = b.address(base, tile * C * matrix.strides[0] * 2 + along);
+    const Values &base = tile + 1 == tiles ? lastBase : matrixBase;
+    Value from =
+        addressIn(b, matrix, base, {tile * C, step * warps * stepDepth()});
     Values &sum = sums[tile * chains + step % chains];
     sum = b.multiplyMatrices(matrix.element, b.loadMatrices(from, 4), row, sum);
   }
 }
 
 KernelLowering::Values KernelLowering::RowProduct::emit() {
-  int64_t steps = depth / (kRows * Q), whole = steps / warps;
+  int64_t steps = depth / stepDepth(), whole = steps / warps;
   SmallVector<Values> sums(tiles * chains, Values(4, b.zero(b.getF32Type())));
   for (int64_t step = 0; step < whole; step += 2) {
     int64_t count = std::min<int64_t>(2, whole - step);
@@ -215,6 +218,7 @@ void KernelLowering::lowerRowProduct(tile::DotOp dot) {
   shared.reads({row.buffer, matrix.buffer});
   RowProduct product(*this, row, matrix, shapeOf(dot.getB()));
   Values parts = product.emit();
+  rowFragments = std::max(rowFragments, product.numFragments());
 
   // A row of sums for each warp.
   int64_t width = product.width(), columns = width * product.numTiles();

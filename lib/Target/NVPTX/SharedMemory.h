@@ -33,6 +33,11 @@ struct SharedTile {
   /// Elements that may be accessed at once: fewer where the pointer is not a
   /// multiple of 16 bytes.
   int64_t vector = 8;
+  /// Whether the matrix' units of 16 bytes change places within 128, that of
+  /// number u of row r being at u xor r mod 8: eight rows' units of one number
+  /// are in different banks, and rows stay multiples of 128 bytes. Only copies
+  /// to it and products of one row know.
+  bool isSwizzled = false;
 };
 
 class SharedMemory {

@@ -194,7 +194,9 @@ static int64_t rowStride(int64_t columns, int64_t bytes, bool depthLast) {
 /// Rows of an operand in shared memory, and elements from one to the next.
 std::pair<int64_t, int64_t>
 KernelLowering::operandExtents(Value tile, ArrayRef<int64_t> extents) {
-  return {plan.isRowMatrix(tile) ? extents[0] : llvm::alignTo(extents[0], 16),
+  if (plan.isRowMatrix(tile))
+    return {extents[0], llvm::alignTo(extents[1], kSwizzledRow)};
+  return {llvm::alignTo(extents[0], 16),
           rowStride(llvm::alignTo(extents[1], 8), storedBytes(elementOf(tile)),
                     depthIsLast(tile))};
 }
@@ -215,7 +217,9 @@ SharedTile KernelLowering::allocateFor(Value tile, ArrayRef<int64_t> extents) {
     return allocateRowMajor(element, extents);
   auto [rows, stride] = operandExtents(tile, extents);
   auto [buffer, pointer] = shared.allocate(rows * stride * bytes);
-  return {buffer, pointer, element, {stride, 1}, {rows, stride}};
+  SharedTile to{buffer, pointer, element, {stride, 1}, {rows, stride}};
+  to.isSwizzled = plan.isRowMatrix(tile);
+  return to;
 }
 
 SharedTile KernelLowering::allocateRowMajor(Type element,
@@ -304,6 +308,22 @@ static int64_t offsetIn(const SharedTile &tile, const Coordinates &offset) {
   return elements * storedBytes(tile.element);
 }
 
+Value hybrid::nvptx::addressIn(GpuBuilder &b, const SharedTile &tile,
+                               ValueRange base, const Coordinates &offset) {
+  if (!tile.isSwizzled)
+    return b.address(threadAddress(b, tile, GpuBuilder::Values(base)),
+                     offsetIn(tile, offset));
+  // Whole blocks of eight rows of 128 bytes are where they would be otherwise.
+  Coordinates inside{offset[0] % 8, offset[1] % kSwizzledRow};
+  Value row = b.add(base[0], b.i32(inside[0])),
+        column = b.add(base[1], b.i32(inside[1]));
+  Value turned = b.mul(arith::AndIOp::create(b, row, b.i32(7)), b.i32(8));
+  column = arith::XOrIOp::create(b, column, turned);
+  return b.address(
+      threadAddress(b, tile, {row, column}),
+      offsetIn(tile, {offset[0] - inside[0], offset[1] - inside[1]}));
+}
+
 void KernelLowering::write(const Layout &layout, ValueRange registers,
                            const SharedTile &to, const Layout *owners) {
   shared.writes(to.buffer);
@@ -314,7 +334,6 @@ void KernelLowering::writeUnordered(const Layout &layout, ValueRange registers,
                                     const SharedTile &to,
                                     const Layout *owners) {
   Values base = threadBase(layout);
-  Value address = threadAddress(b, to, base);
   int64_t vector = vectorOf(layout, to);
   OpBuilder::InsertionGuard outer(b);
   if (Value first = b.isFirstWarp(owners ? *owners : layout)) {
@@ -332,13 +351,13 @@ void KernelLowering::writeUnordered(const Layout &layout, ValueRange registers,
       auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
       b.setInsertionPoint(branch.thenBlock()->getTerminator());
     }
-    b.store(registers.slice(reg, vector),
-            b.address(address, offsetIn(to, offset)));
+    b.store(registers.slice(reg, vector), addressIn(b, to, base, offset));
   }
 }
 
 KernelLowering::Values KernelLowering::read(const SharedTile &from,
                                             const Layout &layout) {
+  assert(!from.isSwizzled && "only products of one row read the tile");
   shared.reads(from.buffer);
   Values base = threadBase(layout);
   Value address = threadAddress(b, from, base);

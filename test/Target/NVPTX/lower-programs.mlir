@@ -149,12 +149,12 @@ tile.program @askedEarly(%x: !tile.view<1x256xf32>, %p: !matrix, %q: !matrix, %y
 
 // -----
 
-// A product of one row: its matrix is copied to rows that are 16 bytes apart more
-// than they are long, the row goes through shared memory, a warp multiplies 8
+// A product of one row: its matrix is copied to rows as long as they are, whose
+// pieces of 16 bytes change places by their row's number, the row goes through shared memory, a warp multiplies 8
 // columns and 32 of the depth at once by one instruction, in steps that two
 // matrices of the row are loaded for, and the sums of eight warps are added.
 // CHECK-LABEL: func.func @row_product
-// CHECK-SAME: hybrid.shared_bytes = 35584 : i64, hybrid.threads = 256
+// CHECK-SAME: hybrid.shared_bytes = 35328 : i64, hybrid.threads = 256
 // CHECK: scf.if
 // CHECK: cp.async.cg.shared
 // CHECK: else

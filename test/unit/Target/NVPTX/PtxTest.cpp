@@ -80,15 +80,18 @@ TEST_F(PtxTest, DeltaRuleForward) {
 }
 
 // Tensor cores multiply a decoding step's row in 16 bits; in f32 they would
-// give it other bits.
+// give it other bits. Where a warp loads many fragments, 5 tiles of columns by
+// 4 steps, its registers leave room for three more blocks.
 TEST_F(PtxTest, RowsThatReadMatrices) {
   MLIRContext *c = &context;
-  for (Type element : {Type(BFloat16Type::get(c)), Type(Float16Type::get(c)),
-                       Type(Float32Type::get(c))}) {
+  Type bf16 = BFloat16Type::get(c), f16 = Float16Type::get(c),
+       f32 = Float32Type::get(c);
+  for (auto [element, columns] :
+       {std::pair<Type, int64_t>{bf16, 12}, {bf16, 40}, {f16, 40}, {f32, 12}}) {
     module = ModuleOp::create(UnknownLoc::get(c));
     RowProductsShape s;
     s.depth = 1024;
-    s.columnTile = 12;
+    s.columnTile = columns;
     s.element = element;
     s.matrices = {{96, element}, {30, element}};
     OpBuilder b = builder();
@@ -99,9 +102,12 @@ TEST_F(PtxTest, RowsThatReadMatrices) {
     PassManager passes(c);
     passes.nest<ProgramOp>().addPass(createHybridNarrowProducts());
     ASSERT_TRUE(succeeded(passes.run(*module))) << reported;
+    // Kernels of sm_80 do not begin early.
     for (StringRef chip : {"sm_80", "sm_90a"}) {
       std::string ptx = compile(*program, chip);
-      EXPECT_EQ(ptx.find("mma.sync") != std::string::npos, !element.isF32());
+      EXPECT_EQ(ptx.find("mma.sync") != std::string::npos, element != f32);
+      EXPECT_EQ(ptx.find(".minnctapersm 4") != std::string::npos,
+                columns == 40 && chip == "sm_90a");
       assemble(ptx, chip);
     }
   }
