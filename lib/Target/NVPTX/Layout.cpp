@@ -94,6 +94,23 @@ Layout Layout::blocked(ArrayRef<int64_t> shape, int64_t warps, int64_t vector) {
   return Layout(shape, registers, lanes, warpFactors);
 }
 
+Layout Layout::columns(ArrayRef<int64_t> shape, int64_t warps, int64_t vector) {
+  Dealer dealer(shape);
+  Factor run = dealer.take(0, std::min(vector, shape[0]));
+  Factors lanes{dealer.take(0, dealer.fitting(0, kLanes))};
+  int64_t lanesLeft = kLanes / lanes.front().size;
+  int64_t perWarp =
+      ceilDiv(shape[1], warps * std::min<int64_t>(lanesLeft, shape[1]));
+  Factor beside = dealer.take(1, perWarp);
+  lanes.push_back(dealer.take(1, dealer.fitting(1, lanesLeft)));
+  lanes.push_back({kCopies, lanesLeft / lanes.back().size, 0});
+  Factors warpFactors{dealer.take(1, dealer.fitting(1, warps))};
+  warpFactors.push_back({kCopies, warps / warpFactors.front().size, 0});
+  Factors registers{beside, run, dealer.take(0, dealer.leftOf(0)),
+                    dealer.take(1, dealer.leftOf(1))};
+  return Layout(shape, registers, lanes, warpFactors);
+}
+
 Layout Layout::scan(ArrayRef<int64_t> shape, unsigned dim, int64_t warps) {
   Dealer dealer(shape);
   Factors registers, lanes, warpFactors;

@@ -58,6 +58,11 @@ public:
   /// dims.
   static Layout blocked(llvm::ArrayRef<int64_t> shape, int64_t warps,
                         int64_t vector = 4);
+  /// For sums down the columns of a matrix: runs of up to `vector` rows of a
+  /// column per lane, neighbouring lanes below each other, so that a column
+  /// lies in one warp.
+  static Layout columns(llvm::ArrayRef<int64_t> shape, int64_t warps,
+                        int64_t vector);
   /// For running sums along `dim`: a lane holds a run of consecutive elements
   /// of it, and no two warps share a run.
   static Layout scan(llvm::ArrayRef<int64_t> shape, unsigned dim,

@@ -95,6 +95,51 @@ LayoutPlan::LayoutPlan(tile::ProgramOp program)
   findWholeRows(program);
   chooseWarps(program);
   chooseVector(program);
+  if (isEarly && operands.empty())
+    findColumns(program);
+}
+
+/// A step of a recurrence sums the columns of its state, of which a point has a
+/// few. With a column in one warp, and the rows that are multiplied with it in
+/// the lanes in which they are loaded, threads never meet. A lane has four
+/// columns, 16 bytes in f32.
+void LayoutPlan::findColumns(tile::ProgramOp program) {
+  constexpr int64_t kLeastRows = 32, kMostColumns = 32, kColumns = 4;
+  std::optional<Coordinates> state;
+  bool isOne = true;
+  program.walk([&](tile::ReduceOp reduce) {
+    ArrayRef<int64_t> shape = shapeOf(reduce.getInput());
+    if (reduce.getDim() != 0 || shape.size() != 2 || shape[1] == 1)
+      return;
+    isOne = isOne && (!state || ArrayRef<int64_t>(*state) == shape);
+    state = Coordinates(shape);
+  });
+  if (!state || !isOne || (*state)[0] < kLeastRows ||
+      (*state)[1] > kMostColumns || (*state)[1] % kColumns != 0)
+    return;
+  warps = llvm::bit_floor<uint64_t>((*state)[1] / kColumns);
+  columns = Layout::columns(*state, warps, vector);
+}
+
+Layout LayoutPlan::unasked(ArrayRef<int64_t> shape) const {
+  Layout blocked = Layout::blocked(shape, warps, vector);
+  if (!columns)
+    return blocked;
+  ArrayRef<int64_t> state = columns->getShape();
+  if (shape == state)
+    return *columns;
+  int64_t rows = state[0], elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  auto like = [&](const Layout &layout, ArrayRef<int64_t> part) {
+    return layout.restricted(part).reshaped(shape).value_or(blocked);
+  };
+  // What stands beside the rows or the columns, in any shape.
+  if (elements == rows)
+    return like(*columns, {rows, 1});
+  if (elements == state[1])
+    return like(*columns, {1, state[1]});
+  return blocked;
 }
 
 /// Eight elements beside each other where a loop without products goes through
@@ -431,6 +476,6 @@ Layout LayoutPlan::layoutOf(Value tile) {
   if (!result)
     result = ofBranch(tile);
   if (!result)
-    result = Layout::blocked(shapeOf(tile), warps, vector);
+    result = unasked(shapeOf(tile));
   return chosen.try_emplace(tile, *result).first->second;
 }

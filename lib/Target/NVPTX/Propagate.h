@@ -65,6 +65,9 @@ private:
   void chooseWarps(tile::ProgramOp program);
   void chooseVector(tile::ProgramOp program);
   void findWholeRows(tile::ProgramOp program);
+  void findColumns(tile::ProgramOp program);
+  /// Of a tile that nothing asks anything of.
+  Layout unasked(llvm::ArrayRef<int64_t> shape) const;
   bool needsWholeRows(mlir::Value product);
   /// From the op that makes the tile; none where it does not matter to it.
   Result natural(mlir::Value tile);
@@ -85,6 +88,9 @@ private:
   /// Shapes of products whose rows are reduced or are the left operand of
   /// another product, as rows and columns.
   llvm::DenseSet<std::pair<int64_t, int64_t>> wholeRows;
+  /// A matrix whose columns are summed, in a program of a few rows without
+  /// products: the layout from which all others follow.
+  std::optional<Layout> columns;
   llvm::DenseMap<mlir::Value, Layout> chosen;
   llvm::DenseMap<mlir::Value, Result> naturals;
   llvm::DenseSet<mlir::Value> active, wishing;

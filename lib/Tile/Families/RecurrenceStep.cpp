@@ -26,16 +26,29 @@ struct Token {
 using ReadToken = llvm::function_ref<Token(Value row, Value to, bool output)>;
 } // namespace
 
+/// What the state, already decayed, adds to the output, and q·k: the output of
+/// the next state is that and (q·k) times the update. So it waits for no sum
+/// that is not made beside the prediction, where threads have to meet for sums.
+struct EarlyOutput {
+  Value ofState, weight;
+};
+
 static Value walkTokens(Kernel &k, Value from, Value to, Value state,
-                        Value output, ReadToken read) {
+                        Value output, ReadToken read, bool isEarly) {
   const RecurrenceShape &shape = k.shape;
   Emitter &e = k.e;
   auto body = [&](Value row, ValueRange carried) -> SmallVector<Value> {
-    Value state = carried[0];
+    Value state = carried[0], query;
     Token token = read(row, to, bool(output));
     Value update = token.value;
     if (shape.hasDecay())
       state = e.mul(e.exp(token.decay), state);
+    if (output)
+      query = e.scaled(token.query, shape.scale);
+    EarlyOutput early;
+    if (output && isEarly)
+      early = {e.sum(e.mul(query, state), 0),
+               e.sum(e.mul(query, token.key), 0)};
     if (shape.isDelta()) {
       Value predicted = e.named("predict", e.sum(e.mul(token.key, state), 0));
       update = e.sub(update, predicted);
@@ -44,9 +57,10 @@ static Value walkTokens(Kernel &k, Value from, Value to, Value state,
     }
     state = e.named("next_state", e.add(state, e.mul(token.key, update)));
     if (output) {
-      Value query = e.scaled(token.query, shape.scale);
-      Value result = e.named("outputs", e.sum(e.mul(query, state), 0));
-      k.storeValueRows("store_output", result, output, row, k.head, to);
+      Value result = isEarly ? e.add(early.ofState, e.mul(early.weight, update))
+                             : e.sum(e.mul(query, state), 0);
+      k.storeValueRows("store_output", e.named("outputs", result), output, row,
+                       k.head, to);
     }
     return {state};
   };
@@ -78,10 +92,12 @@ static Token loadToken(Kernel &k, Value row, Value to, bool output) {
 ProgramOp hybrid::tile::buildRecurrenceStep(OpBuilder &builder, Location loc,
                                             const RecurrenceShape &shape) {
   auto walk = [](Kernel &k, Value from, Value to, Value state, Value output) {
-    return walkTokens(k, from, to, state, output,
-                      [&](Value row, Value end, bool withQuery) {
-                        return loadToken(k, row, end, withQuery);
-                      });
+    return walkTokens(
+        k, from, to, state, output,
+        [&](Value row, Value end, bool withQuery) {
+          return loadToken(k, row, end, withQuery);
+        },
+        /*isEarly=*/false);
   };
   return buildWalk(builder, loc, "recurrence_step", shape, walk);
 }
@@ -222,10 +238,12 @@ hybrid::tile::buildRecurrenceStepFrom(OpBuilder &builder, Location loc,
   auto walk = [&](Kernel &k, Value from, Value to, Value state, Value output) {
     if (!maker)
       maker.emplace(k, sources, leaves);
-    return walkTokens(k, from, to, state, output,
-                      [&](Value row, Value end, bool withQuery) {
-                        return maker->make(row, end, withQuery);
-                      });
+    return walkTokens(
+        k, from, to, state, output,
+        [&](Value row, Value end, bool withQuery) {
+          return maker->make(row, end, withQuery);
+        },
+        /*isEarly=*/true);
   };
   return buildWalk(builder, loc, "recurrence_step", shape, walk, &arguments);
 }

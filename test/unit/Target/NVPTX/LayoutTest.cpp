@@ -96,6 +96,22 @@ TEST(LayoutTest, BlockedLoadsSixteenBytesAndWholeLines) {
     EXPECT_EQ(pointOf(layout, 0, lane, 0), (Point{0, 4 * lane}));
 }
 
+TEST(LayoutTest, ColumnsLieInOneWarp) {
+  for (const auto &shape : kShapes)
+    for (int64_t warps : {1, 2, 8}) {
+      if (shape.size() != 2)
+        continue;
+      Layout layout = Layout::columns(shape, warps, /*vector=*/4);
+      expectCovered(layout, warps);
+      for (const Factor &factor : layout.getWarps())
+        EXPECT_NE(factor.dim, 0);
+    }
+  // A row beside the columns is in the lanes that would load it.
+  EXPECT_EQ(
+      *Layout::columns({128, 8}, 2, 4).restricted({128, 1}).reshaped({1, 128}),
+      Layout::blocked({1, 128}, 2, 4));
+}
+
 TEST(LayoutTest, ScanHoldsRunsAndNoTwoWarpsShareOne) {
   for (const auto &shape : kShapes)
     for (unsigned dim = 0; dim < shape.size(); ++dim) {
