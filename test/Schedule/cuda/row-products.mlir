@@ -58,3 +58,24 @@ func.func @wide(
   %y = hybrid.product %x, %w transpose_b : (tensor<?x64xf32>, tensor<4096x64xf32>) -> tensor<?x4096xf32>
   return %y : tensor<?x4096xf32>
 }
+
+// In 16 bits a share may be a multiple of four columns where eight more would not
+// fit: 12 of 5,376, in 128 points. In f32 a point takes one column.
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda:sm_90a | FileCheck %s --check-prefix=DEEP
+// DEEP-DAG: #[[SHARES:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (128, s0)>
+// DEEP-DAG: #[[PAIRS:.*]] = affine_map<()[s0, s1, s2, s3, s4, s5] -> (1536, s0)>
+// DEEP-DAG: tile.program @row_products{{.*}}1536x5376xbf16{{.*}} grid #[[SHARES]]
+// DEEP-DAG: tile.program @row_products{{.*}}1536x5376xf32{{.*}} grid #[[PAIRS]]
+func.func @deep(
+    %x: tensor<?x5376xbf16> {hybrid.role = "input", hybrid.path = "x"},
+    %w: tensor<1536x5376xbf16> {hybrid.role = "param", hybrid.path = "w"},
+    %x32: tensor<?x5376xf32> {hybrid.role = "input", hybrid.path = "x32"},
+    %w32: tensor<1536x5376xf32> {hybrid.role = "param", hybrid.path = "w32"},
+    %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state", hybrid.path = "s"})
+    -> (tensor<?x1536xbf16> {hybrid.role = "output", hybrid.path = "y"},
+        tensor<?x1536xf32> {hybrid.role = "output", hybrid.path = "y32"})
+    attributes {hybrid.entry = "deep"} {
+  %y = hybrid.product %x, %w transpose_b : (tensor<?x5376xbf16>, tensor<1536x5376xbf16>) -> tensor<?x1536xbf16>
+  %y32 = hybrid.product %x32, %w32 transpose_b : (tensor<?x5376xf32>, tensor<1536x5376xf32>) -> tensor<?x1536xf32>
+  return %y, %y32 : tensor<?x1536xbf16>, tensor<?x1536xf32>
+}
