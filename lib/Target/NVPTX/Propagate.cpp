@@ -119,6 +119,16 @@ void LayoutPlan::findColumns(tile::ProgramOp program) {
     return;
   warps = llvm::bit_floor<uint64_t>((*state)[1] / kColumns);
   columns = Layout::columns(*state, warps, vector);
+  program.walk([&](tile::ReduceOp reduce) {
+    ArrayRef<int64_t> shape = shapeOf(reduce.getInput());
+    if (reduce.getDim() != 1 || shape.size() != 2 || shape[0] != (*state)[0] ||
+        shape[1] > kMostColumns)
+      return;
+    Layout one = Layout::columns(shape, /*warps=*/1, vector);
+    besideColumns =
+        Layout(shape, Layout::Factors(one.getRegisters()),
+               Layout::Factors(one.getLanes()), {{kCopies, warps, 0}});
+  });
 }
 
 Layout LayoutPlan::unasked(ArrayRef<int64_t> shape) const {
@@ -134,11 +144,15 @@ Layout LayoutPlan::unasked(ArrayRef<int64_t> shape) const {
   auto like = [&](const Layout &layout, ArrayRef<int64_t> part) {
     return layout.restricted(part).reshaped(shape).value_or(blocked);
   };
+  if (besideColumns && shape == besideColumns->getShape())
+    return *besideColumns;
   // What stands beside the rows or the columns, in any shape.
   if (elements == rows)
     return like(*columns, {rows, 1});
   if (elements == state[1])
     return like(*columns, {1, state[1]});
+  if (besideColumns && elements == besideColumns->getShape()[1])
+    return like(*besideColumns, {1, elements});
   return blocked;
 }
 

@@ -91,6 +91,8 @@ private:
   /// A matrix whose columns are summed, in a program of a few rows without
   /// products: the layout from which all others follow.
   std::optional<Layout> columns;
+  /// A narrow matrix of which each row is summed for a row of that one.
+  std::optional<Layout> besideColumns;
   llvm::DenseMap<mlir::Value, Layout> chosen;
   llvm::DenseMap<mlir::Value, Result> naturals;
   llvm::DenseSet<mlir::Value> active, wishing;
