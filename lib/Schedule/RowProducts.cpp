@@ -36,6 +36,7 @@ public:
 private:
   void findProducts(ProductOp first);
   void findRowwise();
+  void findLastRows();
   void findConvolutions();
   void findAttention();
   /// The operation in whose place the launches are put.
@@ -61,6 +62,8 @@ private:
   /// Behind each product; null where there is none.
   SmallVector<ShortConvOp> convolutions;
   Operation *rowwise = nullptr;
+  /// What it reads, if all its rows are last ones.
+  SmallVector<LastRowsOp> lastRows;
   /// Or the attention whose output the rows are, which the products join from
   /// its ranges of keys.
   std::optional<AttentionStep> attention;
@@ -81,6 +84,7 @@ ProductGroup::ProductGroup(Scheduler &scheduler, ProductOp first)
     : scheduler(scheduler), rows(first.getA()) {
   findProducts(first);
   findRowwise();
+  findLastRows();
   findConvolutions();
   findAttention();
   SmallVector<Value> states;
@@ -144,6 +148,24 @@ void ProductGroup::findRowwise() {
     if (llvm::any_of(result.getUsers(),
                      [&](Operation *user) { return !inside.contains(user); }))
       kept.push_back(result.getResultNumber());
+}
+
+void ProductGroup::findLastRows() {
+  if (!rowwise || !kept.empty())
+    return;
+  SmallVector<LastRowsOp> found;
+  for (Value operand : rowwise->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (type && type.hasStaticShape())
+      continue;
+    auto last = operand.getDefiningOp<LastRowsOp>();
+    if (!last || !last->hasOneUse() ||
+        last->getBlock() != rowwise->getBlock() ||
+        (!found.empty() && last.getSegments() != found.front().getSegments()))
+      return;
+    found.push_back(last);
+  }
+  lastRows = std::move(found);
 }
 
 /// Short convolutions with a state behind products that nothing else reads. In
@@ -252,6 +274,7 @@ tile::RowProductsShape ProductGroup::shapeOf(bool isConvolved) {
   if (rowwise)
     shape.row = cast<OpResult>(rows).getResultNumber();
   shape.kept = kept;
+  shape.isOfLastRows = !lastRows.empty();
   if (attention && attention->numRanges(/*isJoined=*/true) > 1) {
     ArrayRef<int64_t> heads = attention->getOp().getO().getType().getShape();
     shape.ranges = {heads[1], attention->numRanges(/*isJoined=*/true),
@@ -265,6 +288,8 @@ tile::ProgramOp ProductGroup::makeProgram(bool isConvolved) {
   std::string variant;
   llvm::raw_string_ostream text(variant);
   text << "row_products " << shape.row;
+  if (shape.isOfLastRows)
+    text << " of last rows";
   for (unsigned n : kept)
     text << " keeps " << n;
   if (shape.ranges.count > 0)
@@ -300,6 +325,10 @@ SmallVector<Value> ProductGroup::launch(OpBuilder &builder, bool isConvolved) {
   }
   if (rowwise)
     inputs.assign(rowwise->operand_begin(), rowwise->operand_end());
+  for (LastRowsOp last : lastRows)
+    llvm::replace(inputs, last.getResult(), last.getX());
+  if (!lastRows.empty())
+    inputs.push_back(lastRows.front().getSegments());
   for (ProductOp product : products)
     inputs.push_back(product.getB());
   SmallVector<Type> types;
@@ -360,6 +389,8 @@ void ProductGroup::convolveApart(OpBuilder &builder, IRMapping &mapping) {
 /// Copies of the operations, which are scheduled where they are.
 SmallVector<Value> ProductGroup::oneByOne(OpBuilder &builder) {
   IRMapping mapping;
+  for (LastRowsOp last : lastRows)
+    copies.push_back(builder.clone(*last, mapping));
   if (rowwise)
     copies.push_back(builder.clone(*rowwise, mapping));
   if (attention) {
@@ -410,6 +441,8 @@ LogicalResult ProductGroup::schedule() {
     product.erase();
   if (rowwise)
     rowwise->erase();
+  for (LastRowsOp last : lastRows)
+    last->erase();
   if (attention) {
     rows.getDefiningOp()->erase();
     attention->erase();
@@ -421,7 +454,7 @@ LogicalResult ProductGroup::scheduleCopies() {
   for (Operation *copy : copies) {
     LogicalResult scheduled =
         TypeSwitch<Operation *, LogicalResult>(copy)
-            .Case<ProductOp, ShortConvOp, AttentionCachedOp>(
+            .Case<ProductOp, ShortConvOp, AttentionCachedOp, LastRowsOp>(
                 [&](auto op) { return scheduleOp(scheduler, op); })
             .Case([](ReshapeOp) { return success(); })
             .Default(

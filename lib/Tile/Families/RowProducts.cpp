@@ -93,6 +93,8 @@ SmallVector<Type> RowProducts::viewTypes(MLIRContext *context) const {
   else
     types.push_back(
         KernelBuilder::viewType(context, {rows, s.depth}, s.element));
+  if (s.isOfLastRows)
+    llvm::append_range(types, KernelBuilder::segmentViewTypes(context));
   for (const Matrix &matrix : s.matrices)
     types.push_back(
         KernelBuilder::viewType(context, {matrix.columns, s.depth}, s.element));
@@ -202,6 +204,12 @@ Value RowProducts::makeRow() {
   if (!body)
     return k.load(k.view(0), {row, k.idx(0)}, {0, 1}, {1, s.depth});
   Value numRows = k.dim(k.view(k.numViews() - 1), 0);
+  if (s.isOfLastRows) {
+    // An empty segment begins at its end, where the limit gives zeros.
+    Segment of = k.segment(k.view(firstMatrix - 2), row);
+    row = k.max(of.begin, k.sub(of.end, k.idx(1)));
+    numRows = of.end;
+  }
   RowwiseEmitter e(k, body->block, row, numRows);
   // What has no rows may be there before the rows are.
   body->load(e, row, numRows, /*withRows=*/false, /*withoutRows=*/true);
@@ -329,6 +337,7 @@ hybrid::tile::buildRowProducts(OpBuilder &builder, Location loc,
   if (!shape.rowwise)
     return RowProducts(builder, loc, shape, nullptr).emit();
   RowwiseBody body(shape.rowwise);
+  body.block.mayLackRows = shape.isOfLastRows;
   if (failed(body.check()))
     return failure();
   return RowProducts(builder, loc, shape, &body).emit();

@@ -135,7 +135,8 @@ void RowwiseBody::chooseRows(int64_t blockElements, int64_t mostRows) {
 }
 
 SmallVector<Value> RowwiseBody::rowLimit(Value numRows) const {
-  return block.rows == 1 ? SmallVector<Value>() : SmallVector<Value>{numRows};
+  return block.rows == 1 && !block.mayLackRows ? SmallVector<Value>()
+                                               : SmallVector<Value>{numRows};
 }
 
 LogicalResult RowwiseBody::check() const {

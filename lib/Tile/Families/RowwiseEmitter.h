@@ -19,6 +19,8 @@ struct RowBlock {
   /// program over static tensors takes values of this rank and leading size.
   mlir::RankedTensorType rowType;
   int64_t rows = 1;
+  /// Whether a block of one row may be without it.
+  bool mayLackRows = false;
   /// Of [rows, heads, width]: how many heads it works on; 0 is all of them.
   int64_t heads = 0;
 

@@ -42,6 +42,9 @@ struct RowProductsShape {
   mlir::Operation *rowwise = nullptr;
   unsigned row = 0;
   llvm::SmallVector<unsigned> kept;
+  /// Whether it makes a row for each segment, from the last rows of segments;
+  /// nothing is kept then.
+  bool isOfLastRows = false;
 
   /// Or the rows are the outputs of an attention over ranges of keys, [heads,
   /// width], joined by the weights that their log-sum-exp gives; 0 ranges: they
@@ -53,15 +56,16 @@ struct RowProductsShape {
 
 /// Views: a, or the operands of the row-wise operation, or partial outputs
 /// [rows, heads, ranges, width] and their log-sum-exp [rows, heads, ranges] in
-/// f32; the matrices; where there are convolutions segment table, token
-/// segments and, of each, the weight [columns, taps] and the state [slots, taps
-/// − 1, columns], in place; the kept results; c_i. One point per row and block
-/// of columns of any matrix. What costs is reading the matrices, so that all of
-/// a point's part is asked for at once, before the row is there, and every
-/// point makes the row for itself. In 16 bits row and columns are one product;
-/// in f32 they are sums of products, for those of matrix units have other bits
-/// and would wait for one another. Fails with an error at a row-wise operation
-/// that has shapes that tiles cannot have.
+/// f32; of last rows segment table and token segments; the matrices; where
+/// there are convolutions segment table, token segments and, of each, the
+/// weight [columns, taps] and the state [slots, taps − 1, columns], in place;
+/// the kept results; c_i. One point per row and block of columns of any matrix.
+/// What costs is reading the matrices, so that all of a point's part is asked
+/// for at once, before the row is there, and every point makes the row for
+/// itself. In 16 bits row and columns are one product; in f32 they are sums of
+/// products, for those of matrix units have other bits and would wait for one
+/// another. Fails with an error at a row-wise operation that has shapes that
+/// tiles cannot have.
 mlir::FailureOr<ProgramOp> buildRowProducts(mlir::OpBuilder &builder,
                                             mlir::Location loc,
                                             const RowProductsShape &shape);
