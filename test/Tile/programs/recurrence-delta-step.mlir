@@ -63,23 +63,23 @@ tile.program @recurrence_step(%arg0: !tile.view<?x2x128xf32, strides = [?, 128, 
     %13 = math.exp %load_decay : tensor<1x1xf32>
     %14 = tile.broadcast %13 : tensor<1x1xf32> to tensor<128x128xf32>
     %15 = arith.mulf %14, %arg10 : tensor<128x128xf32>
-    %16 = tile.broadcast %11 : tensor<128x1xf32> to tensor<128x128xf32>
-    %17 = arith.mulf %16, %15 : tensor<128x128xf32>
-    %predict = tile.reduce sum %17 dim 0 {tile.name = "predict"} : tensor<128x128xf32>
-    %18 = arith.subf %load_value, %predict : tensor<1x128xf32>
-    %19 = tile.broadcast %load_beta : tensor<1x1xf32> to tensor<1x128xf32>
-    %20 = arith.mulf %19, %18 : tensor<1x128xf32>
-    %21 = tile.broadcast %11 : tensor<128x1xf32> to tensor<128x128xf32>
-    %22 = tile.broadcast %20 : tensor<1x128xf32> to tensor<128x128xf32>
-    %23 = arith.mulf %21, %22 : tensor<128x128xf32>
-    %24 = arith.addf %15, %23 {tile.name = "next_state"} : tensor<128x128xf32>
     %cst = arith.constant dense<0.0883883461> : tensor<128x1xf32>
-    %25 = arith.mulf %12, %cst : tensor<128x1xf32>
-    %26 = tile.broadcast %25 : tensor<128x1xf32> to tensor<128x128xf32>
-    %27 = arith.mulf %26, %24 : tensor<128x128xf32>
+    %16 = arith.mulf %12, %cst : tensor<128x1xf32>
+    %17 = tile.broadcast %11 : tensor<128x1xf32> to tensor<128x128xf32>
+    %18 = arith.mulf %17, %15 : tensor<128x128xf32>
+    %predict = tile.reduce sum %18 dim 0 {tile.name = "predict"} : tensor<128x128xf32>
+    %19 = arith.subf %load_value, %predict : tensor<1x128xf32>
+    %20 = tile.broadcast %load_beta : tensor<1x1xf32> to tensor<1x128xf32>
+    %21 = arith.mulf %20, %19 : tensor<1x128xf32>
+    %22 = tile.broadcast %11 : tensor<128x1xf32> to tensor<128x128xf32>
+    %23 = tile.broadcast %21 : tensor<1x128xf32> to tensor<128x128xf32>
+    %24 = arith.mulf %22, %23 : tensor<128x128xf32>
+    %25 = arith.addf %15, %24 {tile.name = "next_state"} : tensor<128x128xf32>
+    %26 = tile.broadcast %16 : tensor<128x1xf32> to tensor<128x128xf32>
+    %27 = arith.mulf %26, %25 : tensor<128x128xf32>
     %outputs = tile.reduce sum %27 dim 0 {tile.name = "outputs"} : tensor<128x128xf32>
     tile.store %outputs, %arg8[%arg9, %0, %c0] dims [0, 2] limit(%5) {tile.name = "store_output"} : tensor<1x128xf32>, !tile.view<?x2x128xf32, strides = [?, 128, 1]>
-    scf.yield %24 : tensor<128x128xf32>
+    scf.yield %25 : tensor<128x128xf32>
   }
   tile.store %10, %arg7[%7, %0, %c0, %c0] dims [2, 3] {tile.name = "store_state"} : tensor<128x128xf32>, !tile.view<?x2x128x128xf32>
   tile.return
