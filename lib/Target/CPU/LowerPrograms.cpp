@@ -167,7 +167,14 @@ LogicalResult ProgramLowering::lower(Operation *op) {
           [&](auto load) { return lowerLoadRows(load), success(); })
       .Case<tile::StoreRowsOp>(
           [&](auto store) { return lowerStoreRows(store), success(); })
-      .Case<tile::DotOp>([&](auto dot) { return lowerDot(dot), success(); })
+      .Case<tile::DotOp>([&](tile::DotOp dot) -> LogicalResult {
+        for (Value factor : {dot.getA(), dot.getB()})
+          if (Type element = getElementTypeOrSelf(factor); !element.isF32())
+            return dot.emitOpError("multiplies tiles of ")
+                   << element
+                   << ", the CPU multiplies f32; widen them with arith.extf";
+        return lowerDot(dot), success();
+      })
       .Case<tile::ReduceOp>(
           [&](auto reduce) { return lowerReduce(reduce), success(); })
       .Case<tile::PrefixSumOp>(

@@ -22,3 +22,18 @@ tile.program @exchange(%x: !tile.view<2x16xf32>, %y: !tile.view<2x16xf32>)
   tile.store %r#0, %y[%c0, %c0] dims [0, 1] : tensor<1x16xf32>, !tile.view<2x16xf32>
   tile.return
 }
+
+// -----
+
+tile.program @narrow_product(%x: !tile.view<1x16xbf16>, %w: !tile.view<4x16xbf16>, %y: !tile.view<1x4xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x16xbf16> -> tensor<1x16xbf16>
+  %b = tile.load %w[%c0, %c0] dims [0, 1] : !tile.view<4x16xbf16> -> tensor<4x16xbf16>
+  %zero = arith.constant 0.0 : f32
+  %start = tile.splat %zero : tensor<1x4xf32>
+  // expected-error @+1 {{multiplies tiles of 'bf16', the CPU multiplies f32; widen them with arith.extf}}
+  %s = tile.dot %a, %b, %start {transpose_b} : tensor<1x16xbf16>, tensor<4x16xbf16> -> tensor<1x4xf32>
+  tile.store %s, %y[%c0, %c0] dims [0, 1] : tensor<1x4xf32>, !tile.view<1x4xf32>
+  tile.return
+}
