@@ -200,15 +200,20 @@ LogicalResult KernelLowering::lowerOrdered(unsigned dim, Value grid) {
 }
 
 /// Elementary functions of what is known are computed before the wait, where
-/// time is free.
+/// time is free; in the order of the program, for that of a map of values is
+/// another in each run.
 void KernelLowering::finishEarly() {
-  for (auto &[tile, entry] : versions)
-    if (Operation *op = tile.getDefiningOp();
-        op && isa<math::MathDialect>(op->getDialect()))
-      for (Distributed &version : entry.distributed)
-        for (Value &value : version.registers)
-          if (value.getType().isF32())
-            value = b.madeHere(value);
+  program->walk([&](Operation *op) {
+    if (!isa<math::MathDialect>(op->getDialect()))
+      return;
+    auto entry = versions.find(op->getResult(0));
+    if (entry == versions.end())
+      return;
+    for (Distributed &version : entry->second.distributed)
+      for (Value &value : version.registers)
+        if (value.getType().isF32())
+          value = b.madeHere(value);
+  });
 }
 
 void KernelLowering::waitForPredecessor() {
