@@ -135,14 +135,14 @@ static Operation *onLastRows(LastRowsOp last) {
   if (!isa_and_nonnull<AddOp, CastOp>(op) || !isMember(op) || !op->hasOneUse())
     return nullptr;
   OpBuilder builder(last);
-  Operation *moved = builder.clone(*op);
-  for (OpOperand &operand : moved->getOpOperands())
-    if (hasRows(operand.get().getType()))
-      operand.set(LastRowsOp::create(builder, last.getLoc(), operand.get(),
-                                     last.getSegments()));
+  IRMapping lastOf;
+  for (Value operand : op->getOperands())
+    if (hasRows(operand.getType()))
+      lastOf.map(operand, LastRowsOp::create(builder, last.getLoc(), operand,
+                                             last.getSegments())
+                              .getResult());
+  Operation *moved = builder.clone(*op, lastOf);
   moved->getResult(0).setType(last.getType());
-  // `moved` was made in front of the last rows that it reads.
-  moved->moveBefore(last);
   last.replaceAllUsesWith(moved->getResult(0));
   last.erase();
   op->erase();

@@ -105,6 +105,10 @@ Segment KernelBuilder::segment(Value table, Value index) {
   return segment;
 }
 
+Value KernelBuilder::lastRow(const Segment &segment) {
+  return max(segment.begin, sub(segment.end, idx(1)));
+}
+
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//

@@ -205,9 +205,8 @@ Value RowProducts::makeRow() {
     return k.load(k.view(0), {row, k.idx(0)}, {0, 1}, {1, s.depth});
   Value numRows = k.dim(k.view(k.numViews() - 1), 0);
   if (s.isOfLastRows) {
-    // An empty segment begins at its end, where the limit gives zeros.
     Segment of = k.segment(k.view(firstMatrix - 2), row);
-    row = k.max(of.begin, k.sub(of.end, k.idx(1)));
+    row = k.lastRow(of);
     numRows = of.end;
   }
   RowwiseEmitter e(k, body->block, row, numRows);

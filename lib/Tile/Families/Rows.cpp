@@ -105,8 +105,7 @@ ProgramOp hybrid::tile::buildLastRows(OpBuilder &builder, Location loc,
                   {Order::parallel}, types);
   Segment segment = k.segment(k.view(Table), k.id(0));
   Value zero = k.idx(0);
-  // An empty segment begins at its end, where the limit gives zeros.
-  Value row = k.max(segment.begin, k.sub(segment.end, k.idx(1)));
+  Value row = k.lastRow(segment);
   Value last =
       k.load(k.view(X), {row, zero}, {0, 1}, {1, width}, {segment.end});
   k.store(last, k.view(Y), {k.id(0), zero}, {0, 1});

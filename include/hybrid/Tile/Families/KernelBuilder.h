@@ -74,6 +74,9 @@ public:
   mlir::Value id(unsigned dim);
   mlir::Value dim(mlir::Value view, unsigned n);
   Segment segment(mlir::Value table, mlir::Value index);
+  /// The last row of a segment; an empty one begins at its end, where a limit
+  /// `segment.end` of what is loaded gives zeros.
+  mlir::Value lastRow(const Segment &segment);
 
   // Arithmetic by element type: index and i32 are signed.
   mlir::Value add(mlir::Value a, mlir::Value b);
