@@ -20,6 +20,7 @@
 #include "core/ProductLibrary.h"
 #include "hybrid/dlpack.h"
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,10 @@ namespace hyb::rt {
 class HbxReader;
 class PlanInstance;
 struct Plan;
+
+/// Fills `piece` with the bytes [begin, begin + bytes) of a whole.
+using PieceSource =
+    std::function<void(void *piece, int64_t begin, int64_t bytes)>;
 
 /// What new memory holds.
 enum class Contents : uint8_t { Zeros, Anything };
@@ -181,6 +186,10 @@ public:
   /// Copies that have happened when they return. They do not wait for queues:
   /// whoever uses them has finished what runs on the same memory.
   virtual Status write(void *target, const void *source, int64_t bytes) = 0;
+  /// Of what `source` makes, a piece at a time: while one is on its way it
+  /// makes the next.
+  virtual Status write(void *target, int64_t bytes,
+                       const PieceSource &source) = 0;
   virtual Status read(void *target, const void *source,
                       int64_t bytes) const = 0;
   virtual Status copy(void *target, const void *source, int64_t bytes) = 0;

@@ -297,20 +297,19 @@ Status Model::saveWeights(const std::string &path,
 }
 
 Status Model::initialise(uint64_t seed) {
-  bool masters = holdsMasters();
-  if (masters && place->isHost()) {
+  if (holdsMasters()) {
     parametersChanged();
-    initialiseParameters(tables.parameters, seed, parameters(),
-                         &owner->threads());
-    return Status();
+    return place->write(parameters(), flatBytes(),
+                        [&](void *piece, int64_t begin, int64_t bytes) {
+                          initialiseRange(
+                              tables.parameters, seed, begin / kElementBytes,
+                              bytes / kElementBytes,
+                              static_cast<float *>(piece), &owner->threads());
+                        });
   }
   HYB_ASSIGN(Memory host, Memory::allocate(flatBytes()));
   initialiseParameters(tables.parameters, seed, host.floats(),
                        &owner->threads());
-  if (masters) {
-    parametersChanged();
-    return place->write(parameters(), host.data(), flatBytes());
-  }
   HYB_TRY(fillCopies([&](const ParameterInfo &info, float *values) {
     std::copy_n(host.floats() + info.offset, info.elements, values);
   }));

@@ -36,9 +36,12 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
 /// The numbers of one purpose ("stream") under one seed.
 class RandomStream {
 public:
-  RandomStream(uint64_t seed, uint64_t stream) : seed(seed), stream(stream) {}
+  RandomStream(uint64_t seed, uint64_t number) : key(seed), stream(number) {}
   RandomStream(uint64_t seed, std::string_view name)
       : RandomStream(seed, hash(name)) {}
+
+  uint64_t seed() const { return key; }
+  uint64_t number() const { return stream; }
 
   /// Two numbers in [0, 1) of 53 bits, at a place.
   std::array<double, 2> uniforms(uint64_t place) const {
@@ -62,7 +65,7 @@ private:
     return philox(
         {static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32),
          static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)},
-        {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+        {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
   }
   /// FNV-1a.
   static uint64_t hash(std::string_view name) {
@@ -72,7 +75,7 @@ private:
     return value;
   }
 
-  uint64_t seed, stream;
+  uint64_t key, stream;
 };
 
 /// What the random keys of one call of a plan follow from.

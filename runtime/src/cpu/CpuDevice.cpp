@@ -166,6 +166,13 @@ Status CpuDevice::write(void *target, const void *source, int64_t bytes) {
   return Status();
 }
 
+Status CpuDevice::write(void *target, int64_t bytes,
+                        const PieceSource &source) {
+  if (bytes > 0)
+    source(target, 0, bytes);
+  return Status();
+}
+
 Status CpuDevice::read(void *target, const void *source, int64_t bytes) const {
   if (bytes > 0)
     std::memcpy(target, source, static_cast<size_t>(bytes));

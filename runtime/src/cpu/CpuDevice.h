@@ -40,6 +40,7 @@ public:
                                 Contents contents = Contents::Zeros) override;
   Result<StagedMemory> allocateStaged(int64_t bytes) override;
   Status write(void *target, const void *source, int64_t bytes) override;
+  Status write(void *target, int64_t bytes, const PieceSource &source) override;
   Status read(void *target, const void *source, int64_t bytes) const override;
   Status copy(void *target, const void *source, int64_t bytes) override;
   Status clear(void *target, int64_t bytes) override;

@@ -13,6 +13,8 @@
 #include "cuda/CudaQueue.h"
 #include "cuda/Transfers.h"
 
+#include <cstring>
+
 namespace hyb::rt {
 
 using namespace cuda;
@@ -128,7 +130,15 @@ Result<StagedMemory> CudaDevice::allocateStaged(int64_t bytes) {
 }
 
 Status CudaDevice::write(void *target, const void *source, int64_t bytes) {
-  return transfers->toDevice(target, source, bytes);
+  return write(target, bytes, [&](void *piece, int64_t begin, int64_t size) {
+    std::memcpy(piece, static_cast<const char *>(source) + begin,
+                static_cast<size_t>(size));
+  });
+}
+
+Status CudaDevice::write(void *target, int64_t bytes,
+                         const PieceSource &source) {
+  return transfers->toDevice(target, bytes, source);
 }
 
 Status CudaDevice::read(void *target, const void *source, int64_t bytes) const {

@@ -47,21 +47,23 @@ Result<char *> Transfers::buffer(size_t index) {
   return static_cast<char *>(buffers[index].data());
 }
 
-Status Transfers::toDevice(void *target, const void *source, int64_t bytes) {
+Status Transfers::toDevice(void *target, int64_t bytes,
+                           const PieceSource &source) {
   std::lock_guard<std::mutex> lock(turn);
   ContextScope scope(*context);
   HYB_TRY(scope.status());
   for (int64_t begin = 0; begin < bytes; begin += kPiece) {
     size_t index = static_cast<size_t>(begin / kPiece % 2);
-    size_t size = static_cast<size_t>(std::min(kPiece, bytes - begin));
+    int64_t size = std::min(kPiece, bytes - begin);
     HYB_ASSIGN(char *staging, buffer(index));
     HYB_TRY(context->check(context->driver().streamWait(streams[index]),
                            "finish a copy"));
-    std::memcpy(staging, static_cast<const char *>(source) + begin, size);
-    HYB_TRY(context->check(context->driver().copyToDevice(
-                               pointerOf(target) + static_cast<Pointer>(begin),
-                               staging, size, streams[index]),
-                           "copy to the GPU"));
+    source(staging, begin, size);
+    HYB_TRY(
+        context->check(context->driver().copyToDevice(
+                           pointerOf(target) + static_cast<Pointer>(begin),
+                           staging, static_cast<size_t>(size), streams[index]),
+                       "copy to the GPU"));
   }
   return wait();
 }

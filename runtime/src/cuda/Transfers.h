@@ -24,7 +24,7 @@ public:
   create(std::shared_ptr<CudaContext> context);
   ~Transfers();
 
-  Status toDevice(void *target, const void *source, int64_t bytes);
+  Status toDevice(void *target, int64_t bytes, const PieceSource &source);
   Status toHost(void *target, const void *source, int64_t bytes);
   Status onDevice(void *target, const void *source, int64_t bytes);
   Status clear(void *target, int64_t bytes);

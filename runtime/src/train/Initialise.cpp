@@ -8,7 +8,7 @@
 
 #include "train/Initialise.h"
 
-#include "core/Random.h"
+#include "train/NormalDraws.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,21 +19,12 @@ namespace hyb::rt {
 
 namespace {
 
-/// Box and Muller: two uniforms make one normal number here, the second of the
-/// pair is left unused so that element i has counter i.
-double standardNormal(std::array<double, 2> uniforms) {
-  constexpr double kTwoPi = 6.283185307179586476925;
-  // 1 - u is in (0, 1]: its logarithm is finite.
-  return std::sqrt(-2 * std::log(1 - uniforms[0])) *
-         std::cos(kTwoPi * uniforms[1]);
-}
-
 double drawElement(const ParameterInfo &info, const RandomStream &stream,
                    uint64_t element) {
   const double *values = info.values;
   switch (info.init) {
   case InitKind::Normal:
-    return values[0] * standardNormal(stream.uniforms(element));
+    return values[0] * standardNormal(stream, element);
   case InitKind::Ones:
     return 1;
   case InitKind::Zeros:
@@ -60,40 +51,76 @@ double drawElement(const ParameterInfo &info, const RandomStream &stream,
 struct Piece {
   const ParameterInfo *info;
   int64_t begin, end;
+  float *values;
 };
 
-std::vector<Piece> cutIntoPieces(const ParameterTable &table) {
-  constexpr int64_t kElements = 1 << 16;
-  std::vector<Piece> pieces;
-  for (const ParameterInfo &info : table.parameters)
-    for (int64_t begin = 0; begin < info.elements; begin += kElements)
-      pieces.push_back(
-          {&info, begin, std::min(begin + kElements, info.elements)});
-  return pieces;
+/// The part of a parameter that lies in a range of the flat buffer.
+void addPieces(const ParameterInfo &info, int64_t first, int64_t count,
+               float *values, std::vector<Piece> &pieces) {
+  constexpr int64_t kElements = 1 << 14;
+  int64_t begin = std::max<int64_t>(first - info.offset, 0);
+  int64_t end = std::min(first + count - info.offset, info.elements);
+  for (; begin < end; begin += kElements)
+    pieces.push_back({&info, begin, std::min(begin + kElements, end),
+                      values + (info.offset + begin - first)});
 }
 
-void drawPiece(const Piece &piece, uint64_t seed, float *parameters) {
+/// Zeros where none of the pieces is.
+void clearBetween(std::vector<Piece> &pieces, float *values, int64_t count) {
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece &a, const Piece &b) { return a.values < b.values; });
+  float *done = values;
+  for (const Piece &piece : pieces) {
+    if (done < piece.values)
+      std::fill(done, piece.values, 0.0f);
+    done = piece.values + (piece.end - piece.begin);
+  }
+  std::fill(done, values + count, 0.0f);
+}
+
+void drawPiece(const Piece &piece, uint64_t seed) {
   const ParameterInfo &info = *piece.info;
   RandomStream stream(seed, info.path);
-  for (int64_t i = piece.begin; i < piece.end; ++i)
-    parameters[info.offset + i] =
-        static_cast<float>(drawElement(info, stream, static_cast<uint64_t>(i)));
+  auto begin = static_cast<uint64_t>(piece.begin);
+  if (info.init == InitKind::Normal)
+    return drawNormals(stream, info.values[0], begin, piece.end - piece.begin,
+                       piece.values);
+  for (int64_t i = 0; i < piece.end - piece.begin; ++i)
+    piece.values[i] = static_cast<float>(
+        drawElement(info, stream, begin + static_cast<uint64_t>(i)));
+}
+
+void drawPieces(const std::vector<Piece> &pieces, uint64_t seed,
+                ThreadPool *threads) {
+  std::atomic<size_t> next{0};
+  auto work = [&](int) {
+    for (size_t i; (i = next.fetch_add(1)) < pieces.size();)
+      drawPiece(pieces[i], seed);
+  };
+  if (threads)
+    threads->run(work);
+  else
+    work(0);
 }
 
 } // namespace
 
 void initialiseParameters(const ParameterTable &table, uint64_t seed,
                           float *parameters, ThreadPool *threads) {
-  const std::vector<Piece> pieces = cutIntoPieces(table);
-  std::atomic<size_t> next{0};
-  auto work = [&](int) {
-    for (size_t i; (i = next.fetch_add(1)) < pieces.size();)
-      drawPiece(pieces[i], seed, parameters);
-  };
-  if (threads)
-    threads->run(work);
-  else
-    work(0);
+  std::vector<Piece> pieces;
+  for (const ParameterInfo &info : table.parameters)
+    addPieces(info, info.offset, info.elements, parameters + info.offset,
+              pieces);
+  drawPieces(pieces, seed, threads);
+}
+
+void initialiseRange(const ParameterTable &table, uint64_t seed, int64_t first,
+                     int64_t count, float *values, ThreadPool *threads) {
+  std::vector<Piece> pieces;
+  for (const ParameterInfo &info : table.parameters)
+    addPieces(info, first, count, values, pieces);
+  clearBetween(pieces, values, count);
+  drawPieces(pieces, seed, threads);
 }
 
 } // namespace hyb::rt

@@ -21,6 +21,12 @@ namespace hyb::rt {
 void initialiseParameters(const ParameterTable &table, uint64_t seed,
                           float *parameters, ThreadPool *threads = nullptr);
 
+/// The same for `count` elements of the flat buffer from `first` on, which
+/// `values` need not have room for more than. What lies between parameters is
+/// 0.
+void initialiseRange(const ParameterTable &table, uint64_t seed, int64_t first,
+                     int64_t count, float *values, ThreadPool *threads);
+
 } // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_TRAIN_INITIALISE_H

@@ -320,3 +320,28 @@ TEST(Initialise, ThreadsShareTheWorkAndChangeNothing) {
   initialiseParameters(table, 1, shared.data(), threads->get());
   EXPECT_EQ(alone, shared);
 }
+
+// Padding included, wherever a range begins and ends.
+TEST(Initialise, RangesAreTheWhole) {
+  ParameterTable table;
+  // Not in the order of their places.
+  for (auto [offset, elements] : {std::pair{32, 40000}, {0, 21}, {40048, 5}}) {
+    ParameterInfo info;
+    info.path = "p" + std::to_string(elements);
+    info.offset = offset;
+    info.elements = elements;
+    info.init = elements == 5 ? InitKind::Ones : InitKind::Normal;
+    info.values[0] = 1;
+    table.parameters.push_back(info);
+  }
+  table.elements = 40064;
+  std::vector<float> whole(static_cast<size_t>(table.elements), 0.0f);
+  initialiseParameters(table, 1, whole.data());
+  for (int64_t length : {40064, 20000, 17, 16}) {
+    std::vector<float> pieces(whole.size(), NAN);
+    for (int64_t first = 0; first < table.elements; first += length)
+      initialiseRange(table, 1, first, std::min(length, table.elements - first),
+                      pieces.data() + first, nullptr);
+    EXPECT_EQ(pieces, whole) << length;
+  }
+}
