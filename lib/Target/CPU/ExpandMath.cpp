@@ -109,6 +109,8 @@ private:
   Value expm1Reduced(Value r);
   /// e^x as (e^r - 1, n) with e^x = e^r 2^n.
   std::pair<Value, Value> expParts(Value x);
+  /// log(x 2^power) for a positive normal number `x`; without `power` it is 0.
+  Value logOfNormal(Value x, Value power = {});
 
   ImplicitLocOpBuilder b;
   Type type;
@@ -184,18 +186,16 @@ Value MathBuilder::expm1(Value x) {
                 scaleByPowerOfTwo(add(fraction, f32(1.0)), n), small);
 }
 
-Value MathBuilder::log(Value x) {
-  // A denormal is scaled by 2^23 first.
-  Value denormal = is(Float::OLT, x, f32(1.17549435e-38));
-  Value scaled = select(denormal, mul(x, f32(8388608.0)), x);
-  Value bits = bitsOf(scaled);
+Value MathBuilder::logOfNormal(Value x, Value power) {
+  Value bits = bitsOf(x);
   // x = m 2^e with m in [sqrt(1/2), sqrt(2)).
   Value shifted = arith::SubIOp::create(b, bits, i32(0x3F3504F3));
   Value exponent = arith::ShRSIOp::create(b, shifted, i32(23));
   Value significand = arith::SubIOp::create(
       b, bits, arith::ShLIOp::create(b, exponent, i32(23)));
   Value e = arith::SIToFPOp::create(b, type, exponent);
-  e = add(e, select(denormal, f32(-23.0), f32(0.0)));
+  if (power)
+    e = add(e, power);
   Value f = sub(fromBits(significand), f32(1.0));
 
   Value square = mul(f, f);
@@ -205,8 +205,14 @@ Value MathBuilder::log(Value x) {
   Value y = mul(mul(p, f), square);
   y = mulAdd(e, f32(-2.12194440e-4), y);
   y = mulAdd(square, f32(-0.5), y);
-  y = mulAdd(e, f32(0.693359375), add(f, y));
+  return mulAdd(e, f32(0.693359375), add(f, y));
+}
 
+Value MathBuilder::log(Value x) {
+  // A denormal is scaled by 2^23 first.
+  Value denormal = is(Float::OLT, x, f32(1.17549435e-38));
+  Value y = logOfNormal(select(denormal, mul(x, f32(8388608.0)), x),
+                        select(denormal, f32(-23.0), f32(0.0)));
   y = select(is(Float::OEQ, x, f32(0.0)), neg(infinity()), y);
   y = select(is(Float::OEQ, x, infinity()), x, y);
   return select(is(Float::UGE, x, f32(0.0)), select(is(Float::UNO, x, x), x, y),
@@ -214,15 +220,23 @@ Value MathBuilder::log(Value x) {
 }
 
 Value MathBuilder::log1p(Value x) {
-  // log(1 + x) = log(u) + (x - (u - 1)) / u, u the rounded sum (W. Kahan).
+  // log(1 + x) = log(u) + (x - (u - 1)) / u, u the rounded sum (W. Kahan),
+  // which is never a denormal. The correction is small, so that a few bits of
+  // it do: where a quotient to nearest is a call, this one is an instruction or
+  // two.
   Value one = f32(1.0);
   Value u = add(x, one);
   Value lost = sub(x, sub(u, one));
-  Value y = add(log(u), div(lost, u));
-  y = select(is(Float::OEQ, u, f32(0.0)), neg(infinity()), y);
-  y = select(is(Float::OEQ, x, infinity()), x, y);
-  // Keeps -0 and the smallest numbers, whose correction underflows.
-  return select(is(Float::OEQ, u, one), x, y);
+  Value correction =
+      arith::DivFOp::create(b, lost, u, arith::FastMathFlags::afn);
+  Value y = add(logOfNormal(u), correction);
+  y = select(is(Float::OLE, u, f32(0.0)),
+             select(is(Float::OEQ, u, f32(0.0)), neg(infinity()), nan()), y);
+  // Keeps -0 and the smallest numbers, whose correction underflows, infinity
+  // and what is not a number.
+  Value keeps = arith::OrIOp::create(b, is(Float::OEQ, u, one),
+                                     is(Float::UEQ, x, infinity()));
+  return select(keeps, x, y);
 }
 
 Value MathBuilder::tanh(Value x) {
