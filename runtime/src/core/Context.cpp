@@ -120,6 +120,13 @@ Result<PlanInstance *> Context::instanceFor(const PlanEntry &entry,
 }
 
 Status Context::reserve(const std::string &entryName, const CallShape &shape) {
+  HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
+  return prepare(*entry, shape).status();
+}
+
+/// The launch list of a call, with everything that it needs to run.
+Result<PlanInstance *> Context::prepare(const PlanEntry &entry,
+                                        const CallShape &shape) {
   // Parameters are elsewhere from the first optimiser on, which another thread
   // may make at any time: one look is for the whole call.
   bool masters = owner->holdsMasters();
@@ -128,15 +135,15 @@ Status Context::reserve(const std::string &entryName, const CallShape &shape) {
     instances.clear();
     sawMasters = masters;
   }
-  HYB_ASSIGN(const PlanEntry *entry, owner->entry(entryName));
-  HYB_ASSIGN(PlanInstance * instance, instanceFor(*entry, shape));
+  HYB_ASSIGN(PlanInstance * instance, instanceFor(entry, shape));
   if (instance->arenaBytes() > arena.bytes()) {
     HYB_TRY(runner->finish());
     arena = DeviceMemory();
     HYB_ASSIGN(arena, owner->device().allocate(instance->arenaBytes(),
                                                Contents::Anything));
   }
-  return runner->reserve(*instance);
+  HYB_TRY(runner->reserve(*instance));
+  return instance;
 }
 
 /// Entries read the parameters' copies in the compute type; what changes the
@@ -158,8 +165,7 @@ Status Context::refreshCopies(const PlanEntry &entry) {
 Status Context::run(const PlanEntry &entry, const CallShape &shape,
                     Bindings bindings) {
   HYB_TRY(refreshCopies(entry));
-  HYB_TRY(reserve(entry.name, shape));
-  HYB_ASSIGN(PlanInstance * instance, instanceFor(entry, shape));
+  HYB_ASSIGN(PlanInstance * instance, prepare(entry, shape));
   if (bindings.arguments.size() != entry.arguments.size())
     return failure(HYB_UNSUPPORTED,
                    "entry '%s' takes %zu named tensors; call it with hyb_call",

@@ -119,6 +119,8 @@ private:
                            const float **losses);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
   Status refreshCopies(const PlanEntry &entry);
+  Result<PlanInstance *> prepare(const PlanEntry &entry,
+                                 const CallShape &shape);
   Result<PlanInstance *> instanceFor(const PlanEntry &entry,
                                      const CallShape &shape);
   void bindBuffers(Bindings &bindings) const;

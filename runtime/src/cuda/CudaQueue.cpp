@@ -425,9 +425,11 @@ Status CudaQueue::run(PlanInstance &instance, LaunchTimes *times) {
   } else {
     if (!list.graph)
       status = buildGraph(instance, list);
+    int code = kSuccess;
     if (status.ok())
-      status = context->check(context->driver().graphLaunch(list.graph, stream),
-                              "run the graph of " + lastWork);
+      code = context->driver().graphLaunch(list.graph, stream);
+    if (code != kSuccess)
+      status = context->check(code, "run the graph of " + lastWork);
   }
   if (times && status.ok())
     status = readTimes(*times, instance.launches().size());
@@ -481,8 +483,9 @@ Status CudaQueue::fill(void *target, int64_t bytes, uint32_t word) {
 Status CudaQueue::finish() {
   ContextScope scope(*context);
   HYB_TRY(scope.status());
-  return context->check(context->driver().streamWait(stream),
-                        "finish " + lastWork);
+  int code = context->driver().streamWait(stream);
+  return code == kSuccess ? Status()
+                          : context->check(code, "finish " + lastWork);
 }
 
 } // namespace hyb::rt::cuda
