@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Arguments, grid and control flow. Control flow is the same for all threads of
-// a block, because scalars are: they come from arguments, ids and memory that
-// all threads read alike.
+// Arguments, grid, and the order in which ops are lowered and kernels wait for
+// each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -283,22 +282,10 @@ LogicalResult KernelLowering::lower(Operation *op) {
                     b.toIndex(views[dim.getView()].sizes[dim.getDim()]));
         return success();
       })
-      .Case<tile::LoadScalarOp>([&](tile::LoadScalarOp load) {
-        readsView(load.getView());
-        const View &view = views[load.getView()];
-        Value address = scalarAddress(load.getView(), load.getIndices());
-        mapping.map(load.getValue(),
-                    b.load(view.element, 1, address, view.isConstant)[0]);
-        return success();
-      })
-      .Case<tile::StoreScalarOp>([&](tile::StoreScalarOp store) {
-        shared.writesView(store.getView());
-        Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            b.thread(), b.i32(0));
-        b.storeIf(first, scalar(store.getValue()),
-                  scalarAddress(store.getView(), store.getIndices()));
-        return success();
-      })
+      .Case<tile::LoadScalarOp>(
+          [&](auto load) { return lowerLoadScalar(load), success(); })
+      .Case<tile::StoreScalarOp>(
+          [&](auto store) { return lowerStoreScalar(store), success(); })
       .Case<tile::LoadOp>([&](auto load) { return lowerLoad(load), success(); })
       .Case<tile::StoreOp>(
           [&](auto store) { return lowerStore(store), success(); })
@@ -326,30 +313,47 @@ LogicalResult KernelLowering::lower(Operation *op) {
           [&](auto) { return success(); })
       .Case<tensor::ExtractOp>(
           [&](auto extract) { return lowerExtract(extract), success(); })
-      .Default([&](Operation *other) -> LogicalResult {
-        bool known =
-            isa<arith::ArithDialect, math::MathDialect>(other->getDialect()) &&
-            other->getNumRegions() == 0;
-        if (!known)
-          return other->emitOpError(
-              "is not supported in a program for a GPU; use arith, math, "
-              "scf.for, scf.if, tensor.extract and tile ops");
-        if (isElementwise(other)) {
-          Value tile = other->getResult(0);
-          if (plan.isCheap(tile))
-            return success();
-          Layout layout = plan.layoutOf(tile);
-          remember(tile, layout, computeElementwise(other, layout));
-          return success();
-        }
-        if (other->getNumResults() == 1 && isTile(other->getResult(0)))
-          return success(); // constants
-        Values operands;
-        for (Value operand : other->getOperands())
-          operands.push_back(scalar(operand));
-        mapping.map(other->getResult(0), scalarOp(b, other, operands));
-        return success();
-      });
+      .Default([&](Operation *other) { return lowerOther(other); });
+}
+
+LogicalResult KernelLowering::lowerOther(Operation *op) {
+  bool known = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+               op->getNumRegions() == 0;
+  if (!known)
+    return op->emitOpError("is not supported in a program for a GPU; use "
+                           "arith, math, scf.for, scf.if, tensor.extract and "
+                           "tile ops");
+  if (isElementwise(op)) {
+    Value tile = op->getResult(0);
+    if (plan.isCheap(tile))
+      return success();
+    Layout layout = plan.layoutOf(tile);
+    remember(tile, layout, computeElementwise(op, layout));
+    return success();
+  }
+  if (op->getNumResults() == 1 && isTile(op->getResult(0)))
+    return success(); // constants
+  Values operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(scalar(operand));
+  mapping.map(op->getResult(0), scalarOp(b, op, operands));
+  return success();
+}
+
+void KernelLowering::lowerLoadScalar(tile::LoadScalarOp load) {
+  readsView(load.getView());
+  const View &view = views[load.getView()];
+  Value address = scalarAddress(load.getView(), load.getIndices());
+  mapping.map(load.getValue(),
+              b.load(view.element, 1, address, view.isConstant)[0]);
+}
+
+void KernelLowering::lowerStoreScalar(tile::StoreScalarOp store) {
+  shared.writesView(store.getView());
+  Value first =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread(), b.i32(0));
+  b.storeIf(first, scalar(store.getValue()),
+            scalarAddress(store.getView(), store.getIndices()));
 }
 
 void KernelLowering::lowerExtract(tensor::ExtractOp extract) {
@@ -384,173 +388,4 @@ void KernelLowering::lowerExtract(tensor::ExtractOp extract) {
                  .front();
   }
   mapping.map(extract.getResult(), result);
-}
-
-//===----------------------------------------------------------------------===//
-// Control flow
-//===----------------------------------------------------------------------===//
-
-/// Appends values as scalars: tiles in the layouts of `like`.
-void KernelLowering::appendCarried(ValueRange values, ValueRange like,
-                                   Values &flat) {
-  for (auto [value, target] : llvm::zip_equal(values, like)) {
-    if (isTile(value))
-      llvm::append_range(flat, get(value, plan.layoutOf(target)));
-    else
-      flat.push_back(scalar(value));
-  }
-}
-
-/// The other way: `targets` are what `flat` holds.
-void KernelLowering::bindCarried(ValueRange targets, ValueRange flat) {
-  for (Value target : targets) {
-    if (!isTile(target)) {
-      mapping.map(target, flat.front());
-      flat = flat.drop_front();
-      continue;
-    }
-    Layout layout = plan.layoutOf(target);
-    size_t count = layout.numRegisters();
-    remember(target, layout, Values(flat.take_front(count)));
-    flat = flat.drop_front(count);
-  }
-}
-
-LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
-  auto stream = begun.find(loop);
-  bool hasBegun = stream != begun.end();
-  Pipeline pipeline = hasBegun ? stream->second : planPipeline(loop);
-  stageInvariants(loop);
-  Values inits;
-  appendCarried(loop.getInitArgs(), loop.getRegionIterArgs(), inits);
-  Value lower = scalar(loop.getLowerBound()),
-        upper = scalar(loop.getUpperBound()), step = scalar(loop.getStep());
-  bool ahead = pipeline.stages > 1;
-  if (ahead) {
-    // The first iterations' copies, then the number of the stage in turn.
-    if (hasBegun) {
-      shared.flush();
-    } else {
-      issueFirstCopies(pipeline, loop);
-      shared.joinCopies();
-    }
-    inits.push_back(b.i32(0));
-  } else {
-    shared.flush();
-  }
-
-  SharedMemory::Mark mark = shared.enter();
-  auto made = scf::ForOp::create(b, lower, upper, step, inits);
-  if (inits.empty())
-    made.getBody()->getTerminator()->erase();
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(made.getBody());
-    size_t scope = enterScope();
-    ValueRange carried = made.getRegionIterArgs();
-    mapping.map(loop.getInductionVar(), made.getInductionVar());
-    Value slot, nextSlot, later = made.getInductionVar();
-    if (ahead) {
-      slot = carried.back();
-      b.waitForCopies(pipeline.ahead() - 1);
-      if (!pipeline.isOwn)
-        shared.barrier();
-      auto advance = [&](Value from, int64_t by) {
-        Value next = b.add(from, b.i32(by));
-        Value wrapped = b.add(next, b.i32(-pipeline.stages));
-        return b.select(b.less(next, b.i32(pipeline.stages)), next, wrapped);
-      };
-      for (int64_t stage = 0; stage < pipeline.ahead(); ++stage)
-        later = b.createOrFold<arith::AddIOp>(later, step);
-      if (!pipeline.isOwn)
-        issueCopies(pipeline, loop, later, upper,
-                    advance(slot, pipeline.stages - 1));
-      nextSlot = advance(slot, 1);
-      for (auto [load, buffer, bytes] :
-           llvm::zip(pipeline.loads, pipeline.buffers, pipeline.bytes)) {
-        SharedTile current = buffer;
-        current.pointer = b.address(buffer.pointer, b.mul(slot, b.i32(bytes)));
-        copiedAhead[load] = current;
-      }
-      carried = carried.drop_back();
-    }
-    bindCarried(loop.getRegionIterArgs(), carried);
-    if (failed(lowerBlock(*loop.getBody())))
-      return failure();
-    Values next;
-    appendCarried(loop.getYieldedValues(), loop.getRegionIterArgs(), next);
-    if (pipeline.isOwn)
-      issueCopies(pipeline, loop, later, upper, slot);
-    if (ahead)
-      next.push_back(nextSlot);
-    else
-      shared.flush();
-    for (const SharedTile &buffer : pipeline.buffers)
-      shared.keepAlive(buffer.buffer);
-    scf::YieldOp::create(b, next);
-    leaveScope(scope);
-  }
-  shared.leaveLoop(mark);
-  // Also a loop that did not run must separate what is before and after.
-  if (ahead)
-    b.waitForCopies(0);
-  if (shared.hadBarrier(mark))
-    shared.barrier();
-  ValueRange results = made.getResults();
-  bindCarried(loop.getResults(), ahead ? results.drop_back() : results);
-  return success();
-}
-
-LogicalResult KernelLowering::lowerIf(scf::IfOp branch) {
-  SmallVector<Type> types;
-  // What is copied to shared memory is not carried in registers.
-  SmallVector<Value> results;
-  SmallVector<std::pair<Value, SharedTile>> copied;
-  for (Value result : branch.getResults()) {
-    if (isAskedEarly(result)) {
-      copied.push_back({result, placeOf(result)});
-      continue;
-    }
-    results.push_back(result);
-    if (!isTile(result)) {
-      types.push_back(result.getType());
-      continue;
-    }
-    Type element = cast<RankedTensorType>(result.getType()).getElementType();
-    types.append(plan.layoutOf(result).numRegisters(), element);
-  }
-  bool hasElse = !branch.getElseRegion().empty();
-  auto made = scf::IfOp::create(b, types, scalar(branch.getCondition()),
-                                /*addThenBlock=*/true, hasElse);
-  SharedMemory::Mark mark = shared.enter();
-  for (auto [from, to] :
-       llvm::zip_equal(branch->getRegions(), made->getRegions())) {
-    if (from.empty())
-      continue;
-    OpBuilder::InsertionGuard guard(b);
-    Block &block = to.front();
-    if (!block.empty())
-      block.getTerminator()->erase();
-    b.setInsertionPointToEnd(&block);
-    size_t scope = enterScope();
-    // The other branch's barriers count as passed here.
-    if (&from == &branch.getElseRegion() && shared.hadBarrier(mark))
-      shared.barrierAround(mark);
-    if (failed(lowerBlock(from.front())))
-      return failure();
-    SmallVector<Value> yields;
-    for (Value result : results)
-      yields.push_back(from.front().getTerminator()->getOperand(
-          cast<OpResult>(result).getResultNumber()));
-    Values flat;
-    appendCarried(yields, results, flat);
-    scf::YieldOp::create(b, flat);
-    leaveScope(scope);
-  }
-  if (shared.hadBarrier(mark))
-    shared.barrierAround(mark);
-  bindCarried(results, made.getResults());
-  for (auto &[result, to] : copied)
-    remember(result, to);
-  return success();
 }

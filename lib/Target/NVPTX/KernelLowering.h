@@ -103,7 +103,7 @@ private:
     bool invariant = false;
   };
 
-  // Frame (LowerPrograms.cpp).
+  // Frame (KernelLowering.cpp).
   mlir::LogicalResult lowerGrid(mlir::Value grid);
   mlir::LogicalResult lowerOrdered(unsigned dim, mlir::Value grid);
   void readViews(mlir::Value arguments);
@@ -112,14 +112,13 @@ private:
   bool readsPredecessor(mlir::Operation *op);
   mlir::LogicalResult lowerBlock(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation *op);
-  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
-  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  /// What no tile op is: scalars, and elementwise ops on tiles.
+  mlir::LogicalResult lowerOther(mlir::Operation *op);
+  void lowerLoadScalar(tile::LoadScalarOp load);
+  void lowerStoreScalar(tile::StoreScalarOp store);
   mlir::Value scalar(mlir::Value value) {
     return mapping.lookupOrDefault(value);
   }
-  void appendCarried(mlir::ValueRange values, mlir::ValueRange like,
-                     Values &flat);
-  void bindCarried(mlir::ValueRange targets, mlir::ValueRange flat);
   void lowerExtract(mlir::tensor::ExtractOp extract);
 
   // Versions of tiles (Versions.cpp).
@@ -199,6 +198,7 @@ private:
 
     /// Iterations whose copies are on their way while one waits.
     int64_t ahead() const { return isOwn ? stages : stages - 1; }
+    bool copiesAhead() const { return stages > 1; }
   };
   bool isStreamed(tile::LoadOp load);
   bool readsOwnPieces(tile::LoadOp load);
@@ -210,6 +210,26 @@ private:
   void issueCopies(Pipeline &pipeline, mlir::scf::ForOp loop, mlir::Value index,
                    mlir::Value upper, mlir::Value slot);
   void stageInvariants(mlir::scf::ForOp loop);
+
+  // Loops and branches (ControlFlow.cpp).
+  struct Bounds {
+    mlir::Value upper, step;
+  };
+  /// One turn of a loop that copies ahead: its stage and the next turn's, and
+  /// the index of the turn whose copies are asked for now.
+  struct Turn {
+    mlir::Value slot, nextSlot, later;
+  };
+  mlir::LogicalResult lowerFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerBody(mlir::scf::ForOp loop, mlir::scf::ForOp made,
+                                const Bounds &bounds, Pipeline &pipeline);
+  void beginTurn(Turn &turn, const Bounds &bounds, Pipeline &pipeline,
+                 mlir::scf::ForOp loop);
+  mlir::LogicalResult lowerIf(mlir::scf::IfOp branch);
+  mlir::LogicalResult lowerBranch(mlir::Block &block, mlir::ValueRange results);
+  void appendCarried(mlir::ValueRange values, mlir::ValueRange like,
+                     Values &flat);
+  void bindCarried(mlir::ValueRange targets, mlir::ValueRange flat);
 
   // Products (Mma.cpp).
   /// The left or right operand of a product: in shared memory, where its index
