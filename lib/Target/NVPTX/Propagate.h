@@ -78,6 +78,7 @@ private:
   Result wishOf(mlir::Operation *user, mlir::Value tile);
   Result wishOfBranch(mlir::scf::YieldOp yield, mlir::Value tile);
   Result ofBranch(mlir::Value tile);
+  Result ofStretched(mlir::Value tile);
 
   /// A program whose kernel begins before the one in front has ended.
   bool isEarly;

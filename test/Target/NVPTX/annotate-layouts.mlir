@@ -28,3 +28,39 @@ tile.program @rows(%q: !m, %k: !m, %y: !s)
   tile.store %shifted, %y[%c0, %c0] dims [0, 1] : tensor<64x64xf32>, !s
   tile.return
 }
+
+// In a kernel that begins early a column that is loaded to be stretched lies
+// where the rows do, of which there are 16 in two turns: one load.
+// CHECK-LABEL: tile.program @stretched
+// CHECK: tile.load {{.*}}gpu.layout = ["registers [2 x 8 of dim 0] lanes [32 copies] warps [8 x 1 of dim 0]"]{{.*}}tensor<12x1xf32>
+// CHECK: arith.mulf {{.*}}gpu.layout = ["registers [4 x 1 of dim 1, 2 x 8 of dim 0] lanes [32 x 4 of dim 1] warps [8 x 1 of dim 0]"]
+// CHECK-LABEL: tile.program @stretched_late
+// CHECK: tile.load {{.*}}gpu.layout = ["registers [] lanes [16 x 1 of dim 0, 2 copies] warps [8 copies]"]{{.*}}tensor<12x1xf32>
+!part = !tile.view<12x128xf32>
+!weight = !tile.view<12x1xf32>
+!all = !tile.view<1536x16xf32>
+tile.program @stretched(%x: !part, %w: !weight, %m: !all, %y: !part, %z: !all)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel]
+    attributes {tile.overlap = array<i64>} {
+  %c0 = arith.constant 0 : index
+  %column = tile.load %w[%c0, %c0] dims [0, 1] : !weight -> tensor<12x1xf32>
+  %wide = tile.broadcast %column : tensor<12x1xf32> to tensor<12x128xf32>
+  %rows = tile.load %x[%c0, %c0] dims [0, 1] : !part -> tensor<12x128xf32>
+  %product = arith.mulf %rows, %wide : tensor<12x128xf32>
+  tile.store %product, %y[%c0, %c0] dims [0, 1] : tensor<12x128xf32>, !part
+  %large = tile.load %m[%c0, %c0] dims [0, 1] : !all -> tensor<1536x16xf32>
+  tile.store %large, %z[%c0, %c0] dims [0, 1] : tensor<1536x16xf32>, !all
+  tile.return
+}
+tile.program @stretched_late(%x: !part, %w: !weight, %m: !all, %y: !part, %z: !all)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel] {
+  %c0 = arith.constant 0 : index
+  %column = tile.load %w[%c0, %c0] dims [0, 1] : !weight -> tensor<12x1xf32>
+  %wide = tile.broadcast %column : tensor<12x1xf32> to tensor<12x128xf32>
+  %rows = tile.load %x[%c0, %c0] dims [0, 1] : !part -> tensor<12x128xf32>
+  %product = arith.mulf %rows, %wide : tensor<12x128xf32>
+  tile.store %product, %y[%c0, %c0] dims [0, 1] : tensor<12x128xf32>, !part
+  %large = tile.load %m[%c0, %c0] dims [0, 1] : !all -> tensor<1536x16xf32>
+  tile.store %large, %z[%c0, %c0] dims [0, 1] : tensor<1536x16xf32>, !all
+  tile.return
+}
