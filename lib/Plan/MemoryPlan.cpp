@@ -9,6 +9,7 @@
 
 #include "core/ArenaLayout.h"
 #include "cpu/Workspace.h"
+#include "cuda/Workspace.h"
 #include "hybrid/Hybrid/GraphShapes.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Format.h"
@@ -139,6 +140,8 @@ llvm::Expected<EntryMemory> hybrid::planMemory(const Plan &plan,
     memory.launches += run.times;
     memory.scratch =
         std::max(memory.scratch, plan.kernels[run.chosen->kernel].scratch);
+    if (run.chosen->product && !threads)
+      memory.productWorkspace = hyb::kProductWorkspaceBytes;
     for (const PlanView &view : run.chosen->views)
       used[view.buffer] = true;
   }
@@ -258,6 +261,12 @@ static void printTotals(llvm::raw_ostream &os,
   }
   if (auto it = entries.find("extend"); it != entries.end())
     printLine(os, "inference", total(it->second), "all of extend");
+  uint64_t library = 0;
+  for (const auto &entry : entries)
+    library = std::max(library, entry.second.productWorkspace);
+  if (library)
+    printLine(os, "cublaslt", library,
+              "more where --products=cublaslt or auto uses the library");
 }
 
 llvm::Error hybrid::printMemoryPlan(const Plan &plan,

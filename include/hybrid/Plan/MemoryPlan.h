@@ -55,6 +55,9 @@ struct EntryMemory {
   uint64_t scratch = 0;
   /// Scratch of all threads, and what they count tasks with.
   uint64_t workspace = 0;
+  /// What a call takes beside that on a GPU where the runtime gives products to
+  /// a library; 0 where none of them is one that it could.
+  uint64_t productWorkspace = 0;
 };
 
 /// The memory of one entry, by the algorithm the runtime uses. `threads` is 0

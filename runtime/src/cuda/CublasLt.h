@@ -13,6 +13,7 @@
 #include "core/ProductLibrary.h"
 #include "cuda/CublasLtApi.h"
 #include "cuda/CudaContext.h"
+#include "cuda/Workspace.h"
 
 #include <map>
 #include <mutex>
@@ -24,9 +25,7 @@ namespace hyb::rt::cuda {
 /// context.
 class CublasLt : public lt::Functions {
 public:
-  /// The memory that a queue gives to products that run one after another.
-  /// What NVIDIA's guide tells for Hopper.
-  static constexpr int64_t kWorkspaceBytes = int64_t(32) << 20;
+  static constexpr int64_t kWorkspaceBytes = kProductWorkspaceBytes;
 
   static Result<std::shared_ptr<const CublasLt>>
   open(std::shared_ptr<CudaContext> context);
