@@ -132,6 +132,21 @@ std::optional<int64_t> Expression::evaluate(const Symbols &symbols) const {
   return stack[0];
 }
 
+Status sizeOverflow(const std::string &where, const Symbols &symbols) {
+  return failure(HYB_OUT_OF_RANGE,
+                 "%s: a size overflows or is negative for %s; use smaller "
+                 "capacities",
+                 where.c_str(), symbols.text().c_str());
+}
+
+Result<int64_t> evaluateSize(const Expression &expression,
+                             const Symbols &symbols, const std::string &where) {
+  std::optional<int64_t> value = expression.evaluate(symbols);
+  if (!value || *value < 0)
+    return sizeOverflow(where, symbols);
+  return *value;
+}
+
 Status Predicate::append(const Json &value, const std::string &where,
                          std::vector<Comparison> &terms) {
   const std::string *name = operationName(value);

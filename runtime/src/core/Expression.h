@@ -78,6 +78,13 @@ private:
   static constexpr size_t kMaxStack = 64;
 };
 
+/// The value of a size, stride, offset or grid: never negative. `where` names
+/// what it is of.
+Result<int64_t> evaluateSize(const Expression &expression,
+                             const Symbols &symbols, const std::string &where);
+/// The error where there is none.
+Status sizeOverflow(const std::string &where, const Symbols &symbols);
+
 /// A conjunction of comparisons.
 class Predicate {
 public:

@@ -137,6 +137,7 @@ private:
     std::shared_ptr<const LibraryProduct> product;
   };
 
+  // Buffers (PlanBuffers.cpp).
   Status placeBuffers(const ModelTables &tables);
   Status layOutArena();
   Result<BufferPlace> placeBuffer(const ModelTables &tables,
@@ -150,6 +151,11 @@ private:
   Result<int64_t> placeInState(const ModelTables &tables,
                                const PlanBuffer &buffer,
                                BufferPlace &place) const;
+  /// Those of the buffer's sizes.
+  Symbols symbolsOf(const PlanBuffer &buffer) const;
+  void *baseOf(const BufferPlace &place, const Bindings &bindings) const;
+
+  // Launches (PlanInstance.cpp).
   Status placeLaunches(const ModelTables &tables);
   Status placePieces(const ModelTables &tables, const PlanPieces &pieces);
   /// Launches `first` to `last`; `symbols` are those of the call, or of a piece
@@ -171,13 +177,10 @@ private:
   std::string nameOf(uint32_t index) const;
   Status placeView(const PlanView &view, Symbols symbols,
                    const std::string &where);
-  /// Those of the buffer's sizes.
-  Symbols symbolsOf(const PlanBuffer &buffer) const;
   /// Its view exists and has its rank.
   Status checkTensorMap(const PlanTensorMap &map,
                         const PlanAlternative &alternative,
                         const std::string &where) const;
-  void *baseOf(const BufferPlace &place, const Bindings &bindings) const;
 
   const Plan *plan = nullptr;
   const PlanEntry *source = nullptr;
