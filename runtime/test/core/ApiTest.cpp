@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TemporaryFolder.h"
+#include "../fixture/Batches.h"
 #include "../fixture/FixtureModel.h"
 #include "hybrid/runtime.h"
 
@@ -102,16 +103,11 @@ TEST_F(Api, RefusesStatesOfOtherModels) {
             HYB_OK);
   ASSERT_EQ(hyb_context_create(other, nullptr, &otherContext, &error), HYB_OK);
   int32_t id = 1;
-  hyb_segment segment = {1, 0};
-  hyb_batch batch = {};
-  batch.ids = &id;
-  batch.tokens = 1;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  Sequence token(&id, nullptr, 1);
   const float *logits = nullptr;
-  EXPECT_EQ(
-      hyb_extend(otherContext, state, &batch, HYB_LOGITS_LAST, &logits, &error),
-      HYB_MISMATCH);
+  EXPECT_EQ(hyb_extend(otherContext, state, &token.batch(), HYB_LOGITS_LAST,
+                       &logits, &error),
+            HYB_MISMATCH);
   EXPECT_NE(std::string(error.message).find("create both from one model"),
             std::string::npos)
       << error.message;
@@ -241,15 +237,10 @@ TEST_F(Api, TrainsThroughC) {
   hyb_trainer *trainer = nullptr;
   ASSERT_EQ(hyb_trainer_create(context, nullptr, &trainer, &error), HYB_OK);
   int32_t ids[] = {1, 2}, labels[] = {2, 3};
-  hyb_segment segment = {2, 0};
-  hyb_batch batch = {};
-  batch.ids = ids;
-  batch.labels = labels;
-  batch.tokens = 2;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  Sequence sequence(ids, labels, 2);
   double loss, weight;
-  ASSERT_EQ(hyb_trainer_accumulate(trainer, &batch, &loss, &weight, &error),
+  ASSERT_EQ(hyb_trainer_accumulate(trainer, &sequence.batch(), &loss, &weight,
+                                   &error),
             HYB_OK);
   hyb_update update;
   ASSERT_EQ(hyb_trainer_update(trainer, 0.01f, &update, &error), HYB_OK);

@@ -53,16 +53,6 @@ void expectRefused(const Status &status, const std::string &reason) {
       << status.message();
 }
 
-hyb_batch batchOf(const std::vector<int32_t> &ids,
-                  const std::vector<hyb_segment> &segments) {
-  hyb_batch batch = {};
-  batch.ids = ids.data();
-  batch.tokens = static_cast<int64_t>(ids.size());
-  batch.segments = segments.data();
-  batch.segment_count = static_cast<int64_t>(segments.size());
-  return batch;
-}
-
 } // namespace
 
 TEST(Model, LossIsWhatTheDefinitionSays) {

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../TemporaryFolder.h"
+#include "../fixture/Batches.h"
 #include "../fixture/FixtureModel.h"
 #include "hybrid/runtime.h"
 
@@ -245,13 +246,8 @@ void Scenario::manageStates() {
 
 void Scenario::train() {
   const int32_t ids[] = {1, 2, 3, 4, 5}, labels[] = {2, 3, 4, 5, -100};
-  hyb_segment segment = {5, 0};
-  hyb_batch batch = {};
-  batch.ids = ids;
-  batch.labels = labels;
-  batch.tokens = 5;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  Sequence sequence(ids, labels, 5);
+  const hyb_batch &batch = sequence.batch();
   const float *losses = nullptr;
   step("loss", [&] { return hyb_loss(context, &batch, &losses, &error); });
   keep(losses, 5);

@@ -72,11 +72,7 @@ TEST(State, SegmentsOfUnlikeLengthDoNotMix) {
   ids.insert(ids.end(), b.begin(), b.end());
   ids.insert(ids.end(), c.begin(), c.end());
   std::vector<hyb_segment> segments = {{13, 0}, {2, 2}, {0, 1}, {7, 3}};
-  hyb_batch batch = {};
-  batch.ids = ids.data();
-  batch.tokens = static_cast<int64_t>(ids.size());
-  batch.segments = segments.data();
-  batch.segment_count = 4;
+  hyb_batch batch = batchOf(ids, segments);
   const float *logits;
   ASSERT_TRUE(
       fixture.context->extend(*together, batch, HYB_LOGITS_LAST, &logits).ok());
@@ -201,14 +197,12 @@ TEST(State, CallThatIsNotFiniteChangesNothing) {
     auto state = fixture.state(1, depth), fresh = fixture.state(1, depth);
     for (State *each : {state.get(), fresh.get()})
       fixture.extend(*each, 0, {1, 2, 3});
-    int32_t ids[] = {4, 1};
-    hyb_segment segment = {2, 0};
-    hyb_batch batch = {};
-    batch.ids = ids, batch.tokens = 2;
-    batch.segments = &segment, batch.segment_count = 1;
+    std::vector<int32_t> ids = {4, 1};
+    Sequence sequence(ids);
     const float *ignored;
     for (int repeat = 0; repeat < 3; ++repeat)
-      EXPECT_EQ(fixture.context->extend(*state, batch, HYB_LOGITS_ALL, &ignored)
+      EXPECT_EQ(fixture.context
+                    ->extend(*state, sequence.batch(), HYB_LOGITS_ALL, &ignored)
                     .code(),
                 HYB_NOT_FINITE);
     EXPECT_EQ(state->length(0), 3);

@@ -101,15 +101,11 @@ TEST_F(CudaModel, NoAllocationAfterTheFirstStep) {
   ASSERT_TRUE(trainer.ok());
   auto state = fixture.state();
   std::vector<int32_t> ids = tokens(9);
-  hyb_segment segment = {9, 0};
-  hyb_batch batch = {};
-  batch.ids = batch.labels = ids.data();
-  batch.tokens = 9;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  Sequence sequence(ids, ids);
   auto step = [&] {
     fixture.extend(*state, 0, {3});
-    ASSERT_TRUE((*trainer)->accumulate(batch, nullptr, nullptr).ok());
+    ASSERT_TRUE(
+        (*trainer)->accumulate(sequence.batch(), nullptr, nullptr).ok());
     ASSERT_TRUE((*trainer)->update(1e-3f, nullptr).ok());
   };
   step();
@@ -141,16 +137,11 @@ TEST_F(CudaModel, TheCallersContextAndStream) {
       auto made = Context::create(**model, room);
       ASSERT_TRUE(made.ok());
       EXPECT_EQ(gpu->liveStreams, streams);
-      hyb_segment segment = {2, 0};
       std::vector<int32_t> ids = {1, 2};
-      hyb_batch batch = {};
-      batch.ids = batch.labels = ids.data();
-      batch.tokens = 2;
-      batch.segments = &segment;
-      batch.segment_count = 1;
+      Sequence sequence(ids, ids);
       const float *loss;
       for (int round = 0; round < 3; ++round)
-        EXPECT_TRUE((*made)->loss(batch, &loss).ok());
+        EXPECT_TRUE((*made)->loss(sequence.batch(), &loss).ok());
     }
   }
   EXPECT_EQ(gpu->liveStreams, 1) << "the caller's stream was destroyed";
@@ -322,11 +313,7 @@ TEST_F(CudaModel, LogitsStayOnTheDevice) {
   for (int64_t chunk : {5, 20})
     for (hyb_logits which : {HYB_LOGITS_LAST, HYB_LOGITS_ALL}) {
       auto a = fixture.state(3, 0, chunk), b = fixture.state(3, 0, chunk);
-      hyb_batch batch = {};
-      batch.ids = ids.data();
-      batch.tokens = 14;
-      batch.segments = segments.data();
-      batch.segment_count = 3;
+      hyb_batch batch = batchOf(ids, segments);
       const float *host = nullptr;
       DeviceMemory memory;
       ASSERT_TRUE(fixture.context->extend(*a, batch, which, &host).ok());
@@ -348,15 +335,11 @@ TEST_F(CudaModel, LogitsOnTheDeviceOutliveTheNextCall) {
   LoadedFixture fixture(1, /*poison=*/false);
   auto state = fixture.state();
   std::vector<int32_t> ids = tokens(2);
-  hyb_segment segment = {1, 0};
   auto step = [&](int32_t id, DeviceMemory *memory) {
-    hyb_batch batch = {};
-    batch.ids = &ids[static_cast<size_t>(id)];
-    batch.tokens = 1;
-    batch.segments = &segment;
-    batch.segment_count = 1;
+    Sequence token(&ids[static_cast<size_t>(id)], nullptr, 1);
     ASSERT_TRUE(
-        fixture.context->extendOnDevice(*state, batch, HYB_LOGITS_LAST, memory)
+        fixture.context
+            ->extendOnDevice(*state, token.batch(), HYB_LOGITS_LAST, memory)
             .ok());
   };
   auto read = [&](const DeviceMemory &memory) {

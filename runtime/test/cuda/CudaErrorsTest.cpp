@@ -188,14 +188,9 @@ TEST_F(CudaErrors, SIZ_04_MoreBlocksThanAGridHas) {
   auto context = Context::create(**model, room);
   ASSERT_TRUE(context.ok());
   std::vector<int32_t> ids = {1, 2};
-  hyb_segment segment = {2, 0};
-  hyb_batch batch = {};
-  batch.ids = batch.labels = ids.data();
-  batch.tokens = 2;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  Sequence sequence(ids, ids);
   const float *loss;
-  expectRefused((*context)->loss(batch, &loss), HYB_OUT_OF_RANGE,
+  expectRefused((*context)->loss(sequence.batch(), &loss), HYB_OUT_OF_RANGE,
                 "layer 0 gather of loss (kernel gather_rows, 2147483648 blocks "
                 "of 32 threads");
   EXPECT_EQ(gpu->launches, 0);
@@ -231,12 +226,8 @@ Status useEverything(bool poison) {
   hyb_trainer_options_init(&optimiser, sizeof(optimiser));
   HYB_ASSIGN(auto trainer, Trainer::create(*context, optimiser));
   std::vector<int32_t> ids = {1, 2, 3};
-  hyb_segment segment = {3, 0};
-  hyb_batch batch = {};
-  batch.ids = batch.labels = ids.data();
-  batch.tokens = 3;
-  batch.segments = &segment;
-  batch.segment_count = 1;
+  Sequence sequence(ids, ids);
+  const hyb_batch &batch = sequence.batch();
   for (int round = 0; round < 4; ++round) {
     const float *logits;
     HYB_TRY(context->extend(*state, batch, HYB_LOGITS_LAST, &logits));

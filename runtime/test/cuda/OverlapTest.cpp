@@ -32,15 +32,10 @@ protected:
     hyb_context_options_init(&room, sizeof(room));
     HYB_ASSIGN(std::unique_ptr<Context> context, Context::create(*model, room));
     std::vector<int32_t> ids = {1, 2, 5};
-    hyb_segment segment = {3, 0};
-    hyb_batch batch = {};
-    batch.ids = batch.labels = ids.data();
-    batch.tokens = 3;
-    batch.segments = &segment;
-    batch.segment_count = 1;
+    Sequence sequence(ids, ids);
     for (int call = 0; call < 3; ++call) {
       const float *loss = nullptr;
-      HYB_TRY(context->loss(batch, &loss));
+      HYB_TRY(context->loss(sequence.batch(), &loss));
       values.insert(values.end(), loss, loss + 3);
     }
     return Status();

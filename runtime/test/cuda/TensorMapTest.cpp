@@ -46,14 +46,9 @@ protected:
     options.chunk = chunk;
     HYB_ASSIGN(std::unique_ptr<State> state, State::create(*model, options));
     for (int32_t id = 0; id < 4; ++id) {
-      hyb_segment segment = {1, 0};
-      hyb_batch batch = {};
-      batch.ids = &id;
-      batch.tokens = 1;
-      batch.segments = &segment;
-      batch.segment_count = 1;
+      Sequence token(&id, nullptr, 1);
       const float *logits = nullptr;
-      HYB_TRY(context->extend(*state, batch, HYB_LOGITS_LAST, &logits));
+      HYB_TRY(context->extend(*state, token.batch(), HYB_LOGITS_LAST, &logits));
     }
     return Status();
   }

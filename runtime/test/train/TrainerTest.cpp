@@ -33,15 +33,9 @@ struct Training {
   /// One micro-batch of one segment.
   double accumulate(const std::vector<int32_t> &ids,
                     const std::vector<int32_t> &labels, double *weight) {
-    hyb_segment segment = {static_cast<int64_t>(ids.size()), 0};
-    hyb_batch batch = {};
-    batch.ids = ids.data();
-    batch.labels = labels.data();
-    batch.tokens = segment.length;
-    batch.segments = &segment;
-    batch.segment_count = 1;
+    Sequence sequence(ids, labels);
     double loss = 0;
-    Status status = trainer->accumulate(batch, &loss, weight);
+    Status status = trainer->accumulate(sequence.batch(), &loss, weight);
     EXPECT_TRUE(status.ok()) << status.message();
     return loss;
   }
