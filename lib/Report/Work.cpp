@@ -87,30 +87,20 @@ static double getCacheReads(Value cache, ArrayRef<int64_t> windows,
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Operations per state element and token of a recurrence: read-out and write
-/// are 2 each, a decay 1, the delta rule's prediction 2.
-static double getRecurrenceFlops(RecurrenceOp op, Call call) {
-  RankedTensorType q = getType(op.getQ()), v = getType(op.getV());
-  double state =
-      static_cast<double>(q.getDimSize(1)) * q.getDimSize(2) * v.getDimSize(2);
-  double perElement = 4.0 + (op.getDecay() ? 1.0 : 0.0) +
-                      (op.getUpdate() == UpdateRule::delta ? 2.0 : 0.0);
-  // A bounded history keeps window / stride states up to date.
-  double open = op.getWindow() ? *op.getWindow() / *op.getStride() : 1;
-  double readOut = 2.0 * state, update = (perElement - 2.0) * state * open;
-  return call.tokens * (readOut + update);
-}
-
-/// The adjoint walks back over the states, which are computed again: gradients
-/// of every factor of the update and of the read-out are two products each.
-static double getRecurrenceGradFlops(RecurrenceGradOp op, Call call) {
+/// Operations of a recurrence on all tokens, with a product for each read-out
+/// and each update. Per state element and token a read-out is 2 and a write 2,
+/// a decay 1, the delta rule's prediction 2.
+template <typename OpTy>
+static double getRecurrenceFlops(OpTy op, Call call, double readOuts,
+                                 double updates) {
   RankedTensorType q = getType(op.getQ()), v = getType(op.getV());
   double state =
       static_cast<double>(q.getDimSize(1)) * q.getDimSize(2) * v.getDimSize(2);
   double update = 2.0 + (op.getDecay() ? 1.0 : 0.0) +
                   (op.getUpdate() == UpdateRule::delta ? 2.0 : 0.0);
+  // A bounded history keeps window / stride states up to date.
   double open = op.getWindow() ? *op.getWindow() / *op.getStride() : 1;
-  return call.tokens * state * (2.0 * 2.0 + 3.0 * update * open);
+  return call.tokens * state * (readOuts * 2.0 + updates * update * open);
 }
 
 static double getFlops(Operation *op, Call call) {
@@ -138,8 +128,10 @@ static double getFlops(Operation *op, Call call) {
         return 2.0 * (3.0 * d + 2.0 * dv) *
                countVisible(grad.getWindows(), grad.getSinks(), call);
       })
+      // Walks back over the states, which are computed again: gradients of
+      // every factor of the update and of the read-out are two products each.
       .Case([&](RecurrenceGradOp grad) {
-        return getRecurrenceGradFlops(grad, call);
+        return getRecurrenceFlops(grad, call, /*readOuts=*/2, /*updates=*/3);
       })
       .Case([&](ShortConvGradOp grad) {
         return 4.0 * getType(grad.getWeight()).getDimSize(1) *
@@ -156,7 +148,8 @@ static double getFlops(Operation *op, Call call) {
           [&](Operation *sum) { return elements(sum->getOperand(0)); })
       .Case([&](EmbedGradOp grad) { return elements(grad.getDy()); })
       .Case([&](RecurrenceOp recurrence) {
-        return getRecurrenceFlops(recurrence, call);
+        return getRecurrenceFlops(recurrence, call, /*readOuts=*/1,
+                                  /*updates=*/1);
       })
       .Case([&](ShortConvOp conv) {
         return 2.0 * getType(conv.getWeight()).getDimSize(1) *
