@@ -1,5 +1,4 @@
-//===- RecurrencePhases.cpp - all chunks at once but for the state -*- C++
-//-*-===//
+//===- RecurrencePhases.cpp - all chunks at once but for the state --------===//
 //
 // Part of hybridc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -140,6 +139,20 @@ public:
     e.named(name,
             e.store(tile, view,
                     {place, k.head, k.zero, column ? column : k.zero}, {2, 3}));
+  }
+  /// A row for each token of a chunk, of this point's value columns.
+  Value loadColumns(StringRef name, Value view, Value place) {
+    return load(name, view, place, shape.chunkSize(), shape.valueWidth(),
+                k.firstColumn);
+  }
+  /// A state, or its gradient, of this point's value columns.
+  Value loadState(StringRef name, Value view, Value place) {
+    return load(name, view, place, shape.keyDim, shape.valueWidth(),
+                k.firstColumn);
+  }
+  Value loadErasers(Value place, const Prepared &prepared) {
+    return load("load_erasers", prepared.erasers, place, shape.chunkSize(),
+                shape.keyDim);
   }
   /// Gives a chunk the scores that were kept.
   void loadScores(Chunk &chunk, Value place, const Prepared &prepared) {
@@ -358,11 +371,9 @@ ProgramOp hybrid::tile::buildRecurrenceWalk(OpBuilder &builder, Location loc,
         phase.loadForWalk(row, span.end, place, prepared, /*withQuery=*/false);
     Value updates = chunk.value;
     if (shape.isDelta()) {
-      Value erasers = phase.load("load_erasers", prepared.erasers, place,
-                                 chunkSize, shape.keyDim);
+      Value erasers = phase.loadErasers(place, prepared);
       Value replacements =
-          phase.load("load_replacements", prepared.replacements, place,
-                     chunkSize, shape.valueWidth(), k.firstColumn);
+          phase.loadColumns("load_replacements", prepared.replacements, place);
       updates = k.equations.updatesOf(erasers, replacements, carried[0]);
       phase.store("keep_updates", updates, updatesView, place, k.firstColumn);
     }
@@ -408,10 +419,8 @@ ProgramOp hybrid::tile::buildRecurrenceWalkBack(OpBuilder &builder,
         k.loadValueRows("load_d_output", dOutput, row, k.head, span.end);
     Value erasers, dUpdates;
     if (shape.isDelta()) {
-      erasers = phase.load("load_erasers", prepared.erasers, place, chunkSize,
-                           shape.keyDim);
-      dUpdates = phase.load("load_d_updates", prepared.dUpdates, place,
-                            chunkSize, shape.valueWidth(), k.firstColumn);
+      erasers = phase.loadErasers(place, prepared);
+      dUpdates = phase.loadColumns("load_d_updates", prepared.dUpdates, place);
     }
     return {k.equations.dStateBefore(chunk, erasers, dUpdates, cotangent,
                                      carried[0])};
@@ -444,11 +453,8 @@ ProgramOp hybrid::tile::buildRecurrenceOutputs(OpBuilder &builder, Location loc,
     phase.loadScores(chunk, place, prepared);
     Value updates = chunk.value;
     if (shape.isDelta())
-      updates =
-          phase.load("load_updates", updatesView, place, shape.chunkSize(),
-                     shape.valueWidth(), k.firstColumn);
-    Value state = phase.load("load_state", states, place, shape.keyDim,
-                             shape.valueWidth(), k.firstColumn);
+      updates = phase.loadColumns("load_updates", updatesView, place);
+    Value state = phase.loadState("load_state", states, place);
     Scores scores = k.equations.queryScores(chunk);
     k.storeValueRows("store_output",
                      k.equations.outputs(chunk, scores, updates, state), output,
@@ -499,17 +505,14 @@ ProgramOp hybrid::tile::buildRecurrenceGradients(OpBuilder &builder,
     Chunk chunk = k.loadChunk(row, to, /*withQuery=*/true);
     phase.loadScores(chunk, place, prepared);
     Saved saved;
-    saved.state = phase.load("load_state", states, place, shape.keyDim,
-                             shape.valueWidth(), k.firstColumn);
+    saved.state = phase.loadState("load_state", states, place);
     saved.updates = chunk.value;
     if (shape.isDelta()) {
       saved.inverse = phase.load("load_inverse", prepared.inverses, place,
                                  chunkSize, chunkSize);
-      saved.updates = phase.load("load_updates", updatesView, place, chunkSize,
-                                 shape.valueWidth(), k.firstColumn);
+      saved.updates = phase.loadColumns("load_updates", updatesView, place);
     }
-    Value dState = phase.load("load_d_state", dStates, place, shape.keyDim,
-                              shape.valueWidth(), k.firstColumn);
+    Value dState = phase.loadState("load_d_state", dStates, place);
     Value cotangent =
         k.loadValueRows("load_d_output", dOutput, row, k.head, to);
     ChunkGradient gradient =
