@@ -14,6 +14,7 @@
 
 #include "hybrid/Target/CPU/Lower.h"
 #include "hybrid/Target/CPU/Passes.h"
+#include "hybrid/Target/LaunchArguments.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -27,9 +28,6 @@ namespace hybrid {
 using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::cpu;
-
-/// struct hyb_view { void *base; int64_t sizes[4]; int64_t strides[4]; };
-constexpr int64_t kViewBytes = 72, kSizesOffset = 8, kStridesOffset = 40;
 
 ProgramLowering::ProgramLowering(tile::ProgramOp program,
                                  const LevelTraits &traits, DotFunctions &dots)

@@ -19,11 +19,6 @@ using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::nvptx;
 
-/// struct hyb_view { void *base; int64_t sizes[4]; int64_t strides[4]; };
-constexpr int64_t kViewBytes = 72, kSizesOffset = 8, kStridesOffset = 40;
-/// int64_t grid[4] after the views.
-constexpr int64_t kGridBytes = 32;
-
 KernelLowering::KernelLowering(tile::ProgramOp program,
                                const KernelBudget &budget)
     : program(program), budget(budget), plan(program), builder(program),
@@ -97,22 +92,16 @@ static bool isMultipleOf16(tile::ViewType type, int64_t dim) {
 }
 
 void KernelLowering::readViews(Value arguments) {
-  Type generic = LLVM::LLVMPointerType::get(b.getContext());
-  Type global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   ArrayRef<int64_t> constant;
   if (auto attr = program->getAttrOfType<DenseI64ArrayAttr>(
           tile::TileDialect::kOverlapAttr))
     constant = attr.asArrayRef();
   for (auto [number, argument] : llvm::enumerate(program.getViews())) {
     auto type = cast<tile::ViewType>(argument.getType());
-    int64_t start = int64_t(number) * kViewBytes;
-    auto field = [&](Type fieldType, int64_t offset) -> Value {
-      return LLVM::LoadOp::create(b, fieldType, b.address(arguments, offset),
-                                  8);
-    };
+    ViewReader reader(b, arguments, int64_t(number), type);
     View view;
     view.element = type.getElementType();
-    view.base = LLVM::AddrSpaceCastOp::create(b, global, field(generic, start));
+    view.base = reader.base();
     view.isWritten = program.writes(argument);
     // Before an early kernel has waited, others may still write the rest.
     view.isReady =
@@ -126,20 +115,14 @@ void KernelLowering::readViews(Value arguments) {
       bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), view.base);
     bool isProved = type.isContiguous(), isStatic = isProved;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      auto number64 = [&](int64_t known, int64_t offset) {
-        return ShapedType::isDynamic(known)
-                   ? field(b.getI64Type(), start + offset + 8 * dim)
-                   : b.i64(known);
-      };
-      view.sizes.push_back(number64(type.getShape()[dim], kSizesOffset));
-      int64_t stride = type.getStrides()[dim];
-      view.strides.push_back(number64(stride, kStridesOffset));
-      if (ShapedType::isDynamic(stride)) {
-        isStatic = false;
-        isProved = isProved && isMultipleOf16(type, dim);
-        bits = b.createOrFold<arith::OrIOp>(
-            bits, b.mul(view.strides.back(), b.i64(storedBytes(view.element))));
-      }
+      view.sizes.push_back(reader.size(dim));
+      view.strides.push_back(reader.stride(dim));
+      if (!ShapedType::isDynamic(type.getStrides()[dim]))
+        continue;
+      isStatic = false;
+      isProved = isProved && isMultipleOf16(type, dim);
+      bits = b.createOrFold<arith::OrIOp>(
+          bits, b.mul(view.strides.back(), b.i64(storedBytes(view.element))));
     }
     if (!isStatic)
       view.isAlignedHere = arith::CmpIOp::create(

@@ -15,6 +15,7 @@
 #ifndef HYBRID_LIB_TARGET_NVPTX_KERNELLOWERING_H
 #define HYBRID_LIB_TARGET_NVPTX_KERNELLOWERING_H
 
+#include "GpuViews.h"
 #include "Propagate.h"
 #include "SharedMemory.h"
 
@@ -61,8 +62,9 @@ private:
   /// One argument of the program, read from its `hyb_view`.
   struct View {
     mlir::Value base;
-    /// Run-time values, i64, and what the type knows of the strides.
+    /// Run-time values, i64.
     llvm::SmallVector<mlir::Value, 4> sizes, strides;
+    /// What the type knows of the strides.
     llvm::SmallVector<int64_t, 4> known;
     mlir::Type element;
     bool isWritten;

@@ -14,9 +14,6 @@ using namespace hybrid;
 using namespace hybrid::hopper;
 using namespace hybrid::nvptx;
 
-/// struct hyb_view, and int64_t grid[4] after the views.
-constexpr int64_t kViewBytes = 72, kSizesOffset = 8, kStridesOffset = 40,
-                  kGridBytes = 32;
 /// CUtensorMap.
 constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 /// The swizzle repeats every 1024 bytes.
@@ -116,26 +113,15 @@ void KernelEmitter::makeFunction() {
 
 void KernelEmitter::readViews() {
   Value arguments = function.getArgument(0);
-  Type generic = LLVM::LLVMPointerType::get(b.getContext());
-  Type global = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   for (auto [number, argument] : llvm::enumerate(kernel.getViews())) {
     auto type = cast<tile::ViewType>(argument.getType());
-    int64_t start = int64_t(number) * kViewBytes;
-    auto field = [&](Type fieldType, int64_t offset) -> Value {
-      return LLVM::LoadOp::create(b, fieldType, b.address(arguments, offset),
-                                  8);
-    };
+    ViewReader reader(b, arguments, int64_t(number), type);
     View view;
     view.element = type.getElementType();
-    view.base = LLVM::AddrSpaceCastOp::create(b, global, field(generic, start));
+    view.base = reader.base();
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      auto known = [&](int64_t size, int64_t offset) {
-        return ShapedType::isDynamic(size)
-                   ? field(b.getI64Type(), start + offset + 8 * dim)
-                   : b.i64(size);
-      };
-      view.sizes.push_back(known(type.getShape()[dim], kSizesOffset));
-      view.strides.push_back(known(type.getStrides()[dim], kStridesOffset));
+      view.sizes.push_back(reader.size(dim));
+      view.strides.push_back(reader.stride(dim));
     }
     views[argument] = view;
   }

@@ -9,7 +9,7 @@
 #ifndef HYBRID_LIB_TARGET_NVPTX_HOPPER_KERNELEMITTER_H
 #define HYBRID_LIB_TARGET_NVPTX_HOPPER_KERNELEMITTER_H
 
-#include "../GpuBuilder.h"
+#include "../GpuViews.h"
 #include "hybrid/Target/NVPTX/Hopper/HopperOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
