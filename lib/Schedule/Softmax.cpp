@@ -182,8 +182,16 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
 tile::SoftmaxShape hybrid::cachedShapeOf(AttentionCachedOp op,
                                          const TargetTraits &target) {
   tile::SoftmaxShape shape = shapeOf(op, target);
-  shape.keyTile = target.cachedKeyTile(std::max(shape.dim, shape.valueDim),
-                                       shape.anyWindow(), /*isStep=*/false);
+  const int64_t dim = std::max(shape.dim, shape.valueDim);
+  shape.keyTile =
+      target.cachedKeyTile(dim, shape.anyWindow(), /*isStep=*/false);
+  // A tile of one query is for steps.
+  const int64_t bytes =
+      dim * shape.headsPerPoint() *
+      (shape.element ? shape.element.getIntOrFloatBitWidth() / 8 : 4);
+  while (target.queryBytes > 0 && shape.queryTile > 2 &&
+         shape.queryTile * bytes > target.queryBytes)
+    shape.queryTile /= 2;
   return shape;
 }
 

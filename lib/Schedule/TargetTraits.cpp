@@ -46,6 +46,7 @@ static constexpr TargetTraits kCPU = {
     /*keyTile=*/64,
     /*keyElements=*/128 * 512,
     /*windowedKeyElements=*/128 * 512,
+    /*queryBytes=*/0,
     /*takesTurns=*/true,
     /*backwardElements=*/64 * 512,
     /*backwardQueries=*/64,
@@ -114,6 +115,7 @@ static constexpr TargetTraits kCUDA = {
     /*keyTile=*/64,
     /*keyElements=*/4096,
     /*windowedKeyElements=*/2048,
+    /*queryBytes=*/64 << 10,
     /*takesTurns=*/false,
     /*backwardElements=*/4096,
     /*backwardQueries=*/64,
@@ -158,6 +160,7 @@ static constexpr TargetTraits withLittleSharedMemory(llvm::StringLiteral name) {
   TargetTraits traits = kCUDA;
   traits.name = name;
   traits.keyElements = 2048;
+  traits.queryBytes = 32 << 10;
   traits.backwardQueries = 32;
   traits.chunkBackwardElements = 2048;
   traits.phasedChunk = 0;
@@ -171,6 +174,7 @@ static constexpr TargetTraits withMuchSharedMemory(llvm::StringLiteral name) {
   TargetTraits traits = kCUDA;
   traits.name = name;
   traits.phasedChunk = 64;
+  traits.queryBytes = 128 << 10;
   traits.shareBytes = 132 << 10;
   return traits;
 }

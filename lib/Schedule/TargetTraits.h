@@ -68,6 +68,9 @@ struct TargetTraits {
   /// The same over a cache where heads have windows, whose masks take
   /// registers.
   int64_t windowedKeyElements;
+  /// Most bytes of a tile's queries over a cache, of all heads that share keys:
+  /// with many heads it has fewer queries. 0: any.
+  int64_t queryBytes;
   /// Whether a few processors work through the ordered points of a task: then
   /// nothing is computed twice to have more of them at once.
   bool takesTurns;
