@@ -12,260 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RecurrenceKernel.h"
+#include "RecurrencePhaseFrame.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
 using namespace hybrid::tile::recurrence;
-
-//===----------------------------------------------------------------------===//
-// Buffers
-//===----------------------------------------------------------------------===//
-
-/// Chunks of segment s, which begins at row b, have the rows from ⌊b/C⌋ + s on.
-static AffineMap chunkRows(MLIRContext *context, const RecurrenceShape &shape) {
-  Symbols symbols(context);
-  return AffineMap::get(0, ProgramOp::kNumSymbols,
-                        symbols.tokens.floorDiv(shape.chunkSize()) +
-                            symbols.segments);
-}
-
-/// With one decay per head the walks read keys as they are, and e^G and
-/// e^{G_C − G} beside them; with one per channel keys and queries that have
-/// them.
-static bool perHead(const RecurrenceShape &shape) {
-  return shape.decay == RecurrenceDecay::PerHead;
-}
-static bool perChannel(const RecurrenceShape &shape) {
-  return shape.decay == RecurrenceDecay::PerChannel;
-}
-
-SmallVector<RecurrenceWorkspace> hybrid::tile::recurrencePrepared(
-    MLIRContext *context, const RecurrenceShape &shape, bool forAdjoint) {
-  AffineMap rows = chunkRows(context, shape);
-  int64_t chunk = shape.chunkSize();
-  SmallVector<RecurrenceWorkspace> list;
-  if (shape.isDelta()) {
-    list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
-    list.push_back({rows, {shape.heads, chunk, shape.valueDim}, shape.element});
-  }
-  if (perHead(shape))
-    list.append(2, {rows, {shape.heads, chunk, 1}, {}});
-  if (perChannel(shape)) {
-    list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
-    list.push_back({rows, {shape.heads, shape.keyDim, 1}, {}});
-    list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
-  }
-  if (forAdjoint && shape.isDelta()) {
-    list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
-    list.push_back({rows, {shape.heads, chunk, shape.valueDim}, shape.element});
-  }
-  if (forAdjoint && perChannel(shape)) {
-    list.push_back({rows, {shape.heads, chunk, shape.keyDim}, shape.element});
-    if (shape.isDelta())
-      list.push_back({rows, {shape.heads, chunk, chunk}, shape.element});
-  }
-  return list;
-}
-
-SmallVector<RecurrenceWorkspace>
-hybrid::tile::recurrenceWalked(MLIRContext *context,
-                               const RecurrenceShape &shape) {
-  AffineMap rows = chunkRows(context, shape);
-  SmallVector<RecurrenceWorkspace> list;
-  list.push_back(
-      {rows, {shape.heads, shape.keyDim, shape.valueDim}, shape.element});
-  if (shape.isDelta())
-    list.push_back({rows,
-                    {shape.heads, shape.chunkSize(), shape.valueDim},
-                    shape.element});
-  return list;
-}
-
-RecurrenceWorkspace
-hybrid::tile::recurrenceWalkedBack(MLIRContext *context,
-                                   const RecurrenceShape &shape) {
-  return recurrenceWalked(context, shape).front();
-}
-
-static void append(Arguments &arguments, ArrayRef<RecurrenceWorkspace> list) {
-  for (const RecurrenceWorkspace &buffer : list)
-    arguments.buffer(buffer.sizes, buffer.element);
-}
-
-//===----------------------------------------------------------------------===//
-// Frame
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// What is kept of all chunks, in the order of the arguments; null where it is
-/// not.
-struct Prepared {
-  Value erasers, replacements; ///< W, U
-  /// e^G, e^{G_C − G}; or with a decay per channel
-  Value fromStart, toEnd;
-  /// e^{G_C − G} ⊙ K, e^{G_C}, B(s Q)
-  Value keyEnds, totals, queryScores;
-  Value inverses, dUpdates; ///< T, B(s Q)ᵀ dO
-  /// With a decay per channel: s e^G ⊙ Q, B(k)
-  Value queryStarts, keyScores;
-};
-
-class Phase {
-public:
-  Phase(Kernel &kernel) : k(kernel), e(kernel.e), shape(kernel.shape) {}
-
-  Prepared bindPrepared(bool forAdjoint);
-  /// Sets the head of this point, and its value columns where `columnDim` is
-  /// the grid dim of blocks of them.
-  void bindHead(unsigned columnDim);
-  /// Runs `body` for the chunk of this point of a grid whose third dim counts
-  /// chunks, if the segment has it.
-  void
-  eachPoint(llvm::function_ref<void(Value row, Value place, Value to)> body);
-
-  /// The workspace row of the first chunk.
-  Value firstPlace(const Segment &segment, Value index) {
-    return e.add(e.div(segment.begin, e.idx(shape.chunkSize())), index);
-  }
-  Value load(StringRef name, Value view, Value place, int64_t rows,
-             int64_t columns, Value column = {}) {
-    return e.named(
-        name, e.load(view, {place, k.head, k.zero, column ? column : k.zero},
-                     {2, 3}, {rows, columns}));
-  }
-  void store(StringRef name, Value tile, Value view, Value place,
-             Value column = {}) {
-    e.named(name,
-            e.store(tile, view,
-                    {place, k.head, k.zero, column ? column : k.zero}, {2, 3}));
-  }
-  /// A row for each token of a chunk, of this point's value columns.
-  Value loadColumns(StringRef name, Value view, Value place) {
-    return load(name, view, place, shape.chunkSize(), shape.valueWidth(),
-                k.firstColumn);
-  }
-  /// A state, or its gradient, of this point's value columns.
-  Value loadState(StringRef name, Value view, Value place) {
-    return load(name, view, place, shape.keyDim, shape.valueWidth(),
-                k.firstColumn);
-  }
-  Value loadErasers(Value place, const Prepared &prepared) {
-    return load("load_erasers", prepared.erasers, place, shape.chunkSize(),
-                shape.keyDim);
-  }
-  /// Gives a chunk the scores that were kept.
-  void loadScores(Chunk &chunk, Value place, const Prepared &prepared) {
-    if (!prepared.queryScores)
-      return;
-    int64_t size = shape.chunkSize();
-    chunk.scores.emplace();
-    chunk.scores->query =
-        load("load_query_scores", prepared.queryScores, place, size, size);
-    if (prepared.keyScores)
-      chunk.scores->key =
-          load("load_key_scores", prepared.keyScores, place, size, size);
-  }
-  /// What a walk reads of a chunk: keys and gates, and queries where wanted.
-  Chunk loadForWalk(Value row, Value to, Value place, const Prepared &prepared,
-                    bool withQuery);
-
-  Kernel &k;
-  Emitter &e;
-  const RecurrenceShape &shape;
-};
-} // namespace
-
-Prepared Phase::bindPrepared(bool forAdjoint) {
-  Prepared prepared;
-  if (shape.isDelta()) {
-    prepared.erasers = k.next();
-    prepared.replacements = k.next();
-  }
-  if (perHead(shape)) {
-    prepared.fromStart = k.next();
-    prepared.toEnd = k.next();
-  }
-  if (perChannel(shape)) {
-    prepared.keyEnds = k.next();
-    prepared.totals = k.next();
-    prepared.queryScores = k.next();
-  }
-  if (forAdjoint && shape.isDelta()) {
-    prepared.inverses = k.next();
-    prepared.dUpdates = k.next();
-  }
-  if (forAdjoint && perChannel(shape)) {
-    prepared.queryStarts = k.next();
-    if (shape.isDelta())
-      prepared.keyScores = k.next();
-  }
-  return prepared;
-}
-
-void Phase::bindHead(unsigned columnDim) {
-  k.head = k.e.id(1);
-  k.kvHead = shape.group() == 1 ? k.head : e.div(k.head, e.idx(shape.group()));
-  if (shape.valueWidth() != shape.valueDim)
-    k.firstColumn = e.mul(e.id(columnDim), e.idx(shape.valueWidth()));
-}
-
-void Phase::eachPoint(
-    llvm::function_ref<void(Value row, Value place, Value to)> body) {
-  bindHead(/*columnDim=*/3);
-  Segment segment = e.segment(k.table, e.id(0));
-  Value number = e.id(2);
-  Value row = e.add(segment.begin, e.mul(number, e.idx(shape.chunkSize())));
-  Value place = e.add(firstPlace(segment, e.id(0)), number);
-  e.when(e.lt(row, segment.end), [&] { body(row, place, segment.end); });
-}
-
-Chunk Phase::loadForWalk(Value row, Value to, Value place,
-                         const Prepared &prepared, bool withQuery) {
-  int64_t chunkSize = shape.chunkSize();
-  Chunk chunk;
-  if (!withQuery && !shape.isDelta())
-    chunk.value = k.loadValueRows("load_value", k.value, row, k.kvHead, to);
-  if (perChannel(shape)) {
-    chunk.keyEnd =
-        load("load_key_end", prepared.keyEnds, place, chunkSize, shape.keyDim);
-    chunk.gates.total =
-        load("load_total", prepared.totals, place, shape.keyDim, 1);
-    if (withQuery)
-      chunk.queryStart = load("load_query_start", prepared.queryStarts, place,
-                              chunkSize, shape.keyDim);
-    return chunk;
-  }
-  chunk.key = k.loadRows("load_key", k.key, row, k.kvHead, shape.keyDim, to);
-  if (withQuery)
-    chunk.query = k.loadQuery(row, to);
-  if (!perHead(shape))
-    return chunk;
-  Value last = e.idx(chunkSize - 1);
-  chunk.gates.total =
-      e.load(prepared.fromStart, {place, k.head, last, k.zero}, {2, 3}, {1, 1});
-  chunk.gates.toEnd = load("load_to_end", prepared.toEnd, place, chunkSize, 1);
-  if (withQuery)
-    chunk.gates.fromStart =
-        load("load_from_start", prepared.fromStart, place, chunkSize, 1);
-  return chunk;
-}
-
-/// Segments, heads, and chunks where `byChunk`; then blocks of value columns,
-/// unless there is one.
-static Grid gridOf(MLIRContext *context, const RecurrenceShape &shape,
-                   bool byChunk) {
-  Symbols symbols(context);
-  Grid grid;
-  grid.sizes = {symbols.segments, getAffineConstantExpr(shape.heads, context)};
-  if (byChunk)
-    grid.sizes.push_back(symbols.longest.ceilDiv(shape.chunkSize()));
-  if (shape.valueWidth() != shape.valueDim)
-    grid.sizes.push_back(
-        getAffineConstantExpr(shape.valueDim / shape.valueWidth(), context));
-  grid.order.assign(grid.sizes.size(), Order::parallel);
-  return grid;
-}
 
 //===----------------------------------------------------------------------===//
 // Before the walks
@@ -279,7 +30,7 @@ static ProgramOp buildPrepare(OpBuilder &builder, Location loc, StringRef name,
   if (forAdjoint)
     arguments.activation({shape.heads, shape.valueDim}, shape.element);
   append(arguments, recurrencePrepared(context, shape, forAdjoint));
-  Kernel k(builder, loc, name, gridOf(context, shape, /*byChunk=*/true),
+  Kernel k(builder, loc, name, phaseGrid(context, shape, /*byChunk=*/true),
            arguments, shape);
   Phase phase(k);
   Value dOutput = forAdjoint ? k.next() : Value();
@@ -350,7 +101,7 @@ ProgramOp hybrid::tile::buildRecurrenceWalk(OpBuilder &builder, Location loc,
     arguments.buffer({shape.heads, shape.keyDim, shape.valueDim});
   append(arguments, recurrenceWalked(context, shape));
   Kernel k(builder, loc, "recurrence_walk",
-           gridOf(context, shape, /*byChunk=*/false), arguments, shape);
+           phaseGrid(context, shape, /*byChunk=*/false), arguments, shape);
   Phase phase(k);
   Emitter &e = k.e;
   Prepared prepared = phase.bindPrepared(/*forAdjoint=*/false);
@@ -395,7 +146,7 @@ ProgramOp hybrid::tile::buildRecurrenceWalkBack(OpBuilder &builder,
   append(arguments, recurrencePrepared(context, shape, /*forAdjoint=*/true));
   append(arguments, recurrenceWalkedBack(context, shape));
   Kernel k(builder, loc, "recurrence_backward_walk",
-           gridOf(context, shape, /*byChunk=*/false), arguments, shape);
+           phaseGrid(context, shape, /*byChunk=*/false), arguments, shape);
   Phase phase(k);
   Emitter &e = k.e;
   Value dOutput = k.next();
@@ -442,7 +193,7 @@ ProgramOp hybrid::tile::buildRecurrenceOutputs(OpBuilder &builder, Location loc,
   append(arguments, recurrenceWalked(context, shape));
   arguments.activation({shape.heads, shape.valueDim}, shape.element);
   Kernel k(builder, loc, "recurrence_outputs",
-           gridOf(context, shape, /*byChunk=*/true), arguments, shape);
+           phaseGrid(context, shape, /*byChunk=*/true), arguments, shape);
   Phase phase(k);
   Prepared prepared = phase.bindPrepared(/*forAdjoint=*/false);
   Value states = k.next();
@@ -484,7 +235,7 @@ ProgramOp hybrid::tile::buildRecurrenceGradients(OpBuilder &builder,
     arguments.activation({shape.heads, shape.decayDim()});
   if (shape.hasBeta())
     arguments.activation({shape.heads});
-  Grid grid = gridOf(context, shape, /*byChunk=*/true);
+  Grid grid = phaseGrid(context, shape, /*byChunk=*/true);
   if (hasBlocks)
     grid.order.back() = Order::ordered;
   Kernel k(builder, loc, "recurrence_backward_gradients", grid, arguments,
