@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "hybrid/Tile/ProgramFormat.h"
 #include "hybrid/Tile/TileOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace hybrid::tile;
@@ -57,18 +57,42 @@ static ParseResult parseOrder(OpAsmParser &parser, ArrayAttr &order) {
   return success();
 }
 
-ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+ParseResult
+hybrid::tile::parseProgramHead(OpAsmParser &parser, OperationState &result,
+                               StringAttr nameAttr, StringAttr gridAttr,
+                               SmallVectorImpl<OpAsmParser::Argument> &views) {
   StringAttr name;
-  SmallVector<OpAsmParser::Argument> views;
   AffineMapAttr grid;
+  return failure(parser.parseSymbolName(name, nameAttr, result.attributes) ||
+                 parser.parseArgumentList(views, OpAsmParser::Delimiter::Paren,
+                                          /*allowType=*/true) ||
+                 parser.parseKeyword("grid") ||
+                 parser.parseAttribute(grid, gridAttr, result.attributes));
+}
+
+void hybrid::tile::printProgramHead(OpAsmPrinter &p, StringRef name,
+                                    ArrayRef<BlockArgument> views,
+                                    AffineMapAttr grid) {
+  p << " ";
+  p.printSymbolName(name);
+  p << "(";
+  llvm::interleaveComma(
+      views, p, [&](BlockArgument view) { p.printRegionArgument(view); });
+  p << ") grid " << grid;
+}
+
+void hybrid::tile::printProgramTail(OpAsmPrinter &p, Operation *op,
+                                    ArrayRef<StringRef> printedAttrs) {
+  p.printOptionalAttrDictWithKeyword(op->getAttrs(), printedAttrs);
+  p << " ";
+  p.printRegion(op->getRegion(0), /*printEntryBlockArgs=*/false);
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> views;
   ArrayAttr order;
-  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
-                             result.attributes) ||
-      parser.parseArgumentList(views, OpAsmParser::Delimiter::Paren,
-                               /*allowType=*/true) ||
-      parser.parseKeyword("grid") ||
-      parser.parseAttribute(grid, getGridAttrName(result.name),
-                            result.attributes) ||
+  if (parseProgramHead(parser, result, getSymNameAttrName(result.name),
+                       getGridAttrName(result.name), views) ||
       parser.parseKeyword("order") || parseOrder(parser, order) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
@@ -77,21 +101,14 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void ProgramOp::print(OpAsmPrinter &p) {
-  p << " ";
-  p.printSymbolName(getSymName());
-  p << "(";
-  llvm::interleaveComma(
-      getViews(), p, [&](BlockArgument view) { p.printRegionArgument(view); });
-  p << ") grid " << getGridAttr() << " order [";
+  printProgramHead(p, getSymName(), getViews(), getGridAttr());
+  p << " order [";
   llvm::interleaveComma(
       getOrder().getAsRange<OrderAttr>(), p,
       [&](OrderAttr order) { p << stringifyOrder(order.getValue()); });
   p << "]";
-  p.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getGridAttrName(), getOrderAttrName()});
-  p << " ";
-  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+  printProgramTail(
+      p, *this, {getSymNameAttrName(), getGridAttrName(), getOrderAttrName()});
 }
 
 LogicalResult ProgramOp::verify() {

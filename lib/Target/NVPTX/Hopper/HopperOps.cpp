@@ -7,7 +7,7 @@
 
 #include "hybrid/Target/NVPTX/Hopper/HopperOps.h"
 
-#include "mlir/Interfaces/FunctionImplementation.h"
+#include "hybrid/Tile/ProgramFormat.h"
 
 using namespace mlir;
 using namespace hybrid::hopper;
@@ -35,9 +35,7 @@ void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
 }
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
-  StringAttr name;
   SmallVector<OpAsmParser::Argument> views;
-  AffineMapAttr grid;
   int64_t group = 1;
   auto parseDims = [&](StringRef keyword, StringAttr attribute) -> ParseResult {
     SmallVector<int64_t> dims;
@@ -50,13 +48,9 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                         parser.getBuilder().getDenseI64ArrayAttr(dims));
     return success();
   };
-  if (parser.parseSymbolName(name, getSymNameAttrName(result.name),
-                             result.attributes) ||
-      parser.parseArgumentList(views, OpAsmParser::Delimiter::Paren,
-                               /*allowType=*/true) ||
-      parser.parseKeyword("grid") ||
-      parser.parseAttribute(grid, getGridAttrName(result.name),
-                            result.attributes) ||
+  if (hybrid::tile::parseProgramHead(parser, result,
+                                     getSymNameAttrName(result.name),
+                                     getGridAttrName(result.name), views) ||
       parseDims("traversal", getTraversalAttrName(result.name)) ||
       parseDims("descending", getDescendingAttrName(result.name)) ||
       parser.parseKeyword("group") || parser.parseInteger(group) ||
@@ -68,22 +62,16 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void KernelOp::print(OpAsmPrinter &p) {
-  p << " ";
-  p.printSymbolName(getSymName());
-  p << "(";
-  llvm::interleaveComma(
-      getViews(), p, [&](BlockArgument view) { p.printRegionArgument(view); });
-  p << ") grid " << getGridAttr() << " traversal [";
+  hybrid::tile::printProgramHead(p, getSymName(), getViews(), getGridAttr());
+  p << " traversal [";
   llvm::interleaveComma(getTraversal(), p);
   p << "] descending [";
   llvm::interleaveComma(getDescending(), p);
   p << "] group " << getGroup();
-  p.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getGridAttrName(), getTraversalAttrName(),
-       getDescendingAttrName(), getGroupAttrName()});
-  p << " ";
-  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+  hybrid::tile::printProgramTail(p, *this,
+                                 {getSymNameAttrName(), getGridAttrName(),
+                                  getTraversalAttrName(),
+                                  getDescendingAttrName(), getGroupAttrName()});
 }
 
 bool KernelOp::isPersistent() {
