@@ -12,6 +12,7 @@
 #include "hybrid/Driver/SpecText.h"
 #include "hybrid/Driver/Statistics.h"
 #include "hybrid/Graph/ModelTables.h"
+#include "hybrid/Hybrid/HybridOps.h"
 #include "hybrid/Plan/MemoryPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
@@ -184,6 +185,18 @@ Phase hybrid::firstPhaseOf(ModuleOp module) {
   return first;
 }
 
+/// Launches are of one target, and are not scheduled again.
+static LogicalResult checkIsNotScheduled(ModuleOp module) {
+  WalkResult result = module.walk([](DispatchOp dispatch) {
+    dispatch.emitOpError() << "is a launch, which phase 'schedule' makes, and "
+                              "compiling begins in front of it; give a spec or "
+                              "what phase 'fuse' writes, or run later passes "
+                              "with hybrid-opt";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 Outcome Compiler::run(llvm::SourceMgr &sources) {
   if (Outcome outcome = checkOptions(options); outcome != Outcome::Ok)
     return outcome;
@@ -196,7 +209,7 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
     TimingScope parsing = timing.nest("parse");
     module = parseSpec(sources, context);
   }
-  if (!module)
+  if (!module || failed(checkIsNotScheduled(*module)))
     return Outcome::BadInput;
 
   firstPhase = firstPhaseOf(*module);

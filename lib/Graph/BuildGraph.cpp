@@ -155,6 +155,20 @@ static EntryBuilder buildExtend(ModuleOp module, StackOp stack, bool all) {
   return entry;
 }
 
+/// Functions beside a model may have any names but those that it gives its
+/// entry points, here and in later phases.
+static LogicalResult checkNames(ModuleOp module, StackOp stack) {
+  for (StringRef name : {"loss", "training_loss", "extend", "extend_all",
+                         "backward", "update"}) {
+    Operation *other = module.lookupSymbol(name);
+    if (other && other != stack)
+      return other->emitOpError()
+             << "has the name '" << name
+             << "' of an entry point of the model beside it; rename it";
+  }
+  return success();
+}
+
 namespace {
 
 struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
@@ -163,7 +177,7 @@ struct BuildGraph : public hybrid::impl::HybridBuildGraphBase<BuildGraph> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<StackOp> only = getOnlyModel<StackOp>(module);
-    if (failed(only))
+    if (failed(only) || failed(checkNames(module, *only)))
       return signalPassFailure();
     StackOp stack = *only;
     EntryBuilder loss = buildLoss(module, stack, /*training=*/false);

@@ -382,9 +382,12 @@ LogicalResult SwlaOp::verify() {
   if (llvm::hasSingleElement(body) &&
       isa<RecurrentMixerInterface>(body.front()))
     return success();
-  InFlightDiagnostic diagnostic =
-      emitOpError() << "holds " << body.getOperations().size()
-                    << " operations where one recurrence is expected";
+  InFlightDiagnostic diagnostic = emitOpError() << "holds ";
+  if (llvm::hasSingleElement(body))
+    diagnostic << "'" << body.front().getName() << "'";
+  else
+    diagnostic << body.getOperations().size() << " operations";
+  diagnostic << " where one recurrence is expected";
   for (Operation &op : body)
     if (isa<SoftmaxOp>(op))
       diagnostic.attachNote(op.getLoc())

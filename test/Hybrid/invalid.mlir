@@ -406,7 +406,7 @@ hybrid.model @swla_divide vocab(256) width(64) layers(2) {
 // -----
 
 hybrid.model @swla_softmax vocab(256) width(64) layers(2) {
-  // expected-error @+1 {{'hybrid.swla' op holds 1 operations where one recurrence is expected}}
+  // expected-error @+1 {{'hybrid.swla' op holds 'hybrid.softmax' where one recurrence is expected}}
   hybrid.swla window(8) stride(4) {
     // expected-note @+1 {{softmax attention has a window of its own; write window(8) on it}}
     hybrid.softmax heads(2) head_dim(32) position(nope)
