@@ -81,6 +81,12 @@ public:
   }
 
 private:
+  /// Shapes remembered per context: prefill, its remainder, decode, training.
+  static constexpr size_t kMaxInstances = 8;
+  /// The bits of a number that is none: as f32, and in either half as bf16 and
+  /// f16.
+  static constexpr uint32_t kNotANumber = 0x7fc07fc0;
+
   /// What a call gives to kernels. All of it is one block, so that it travels
   /// in one copy, with places that depend on the shape of the call alone.
   enum Input {
@@ -98,11 +104,27 @@ private:
   };
 
   Context() = default;
+  // Memory and launch lists (Context.cpp).
   Status makeRoom(StagedMemory &memory, int64_t bytes);
   /// Places for the inputs of a call; labels and weights only `withLabels`.
   Status placeInputs(int64_t tokens, int64_t segments, bool withLabels,
                      int64_t randomKeys = 0);
-  Status clearGathered(int64_t elements);
+  Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
+  Status refreshCopies(const PlanEntry &entry);
+  Result<PlanInstance *> prepare(const PlanEntry &entry,
+                                 const CallShape &shape);
+  Result<PlanInstance *> instanceFor(const PlanEntry &entry,
+                                     const CallShape &shape);
+  void bindBuffers(Bindings &bindings) const;
+  /// For contexts that are watched or check: waits after every launch.
+  Status runOneByOne(PlanInstance &instance);
+  void showLaunch(const PlanInstance &instance, size_t launch,
+                  const LaunchViews &views) const;
+  void recordProfile(const PlanInstance &instance,
+                     const std::vector<int64_t> &nanoseconds);
+
+  // Extending a state (ContextExtend.cpp).
+  struct Round;
   /// Where the rows of a round go: to memory of the host, or of the device.
   struct LogitsTarget {
     const float **host = nullptr;
@@ -114,16 +136,14 @@ private:
                    int64_t tokens, const PlanEntry &entry, bool download);
   Status runRound(State &state, const std::vector<SegmentRows> &segments,
                   int64_t tokens, const PlanEntry &entry, bool download);
+  Status clearGathered(int64_t elements);
+  Status gatherRows(const Round &round, const std::vector<int64_t> &starts,
+                    bool all, const DeviceMemory &onDevice);
+
+  // Whole sequences (ContextCalls.cpp).
   Status runWholeSequences(const hyb_batch &batch, const char *entryName,
                            void *gradients, CallSeed seed,
                            const float **losses);
-  Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
-  Status refreshCopies(const PlanEntry &entry);
-  Result<PlanInstance *> prepare(const PlanEntry &entry,
-                                 const CallShape &shape);
-  Result<PlanInstance *> instanceFor(const PlanEntry &entry,
-                                     const CallShape &shape);
-  void bindBuffers(Bindings &bindings) const;
   /// The segment table of sequences from position 0 on, each in the slot of its
   /// index, and the segment of every token.
   struct SequenceTables {
@@ -135,12 +155,6 @@ private:
                                            int64_t segments, int64_t tokens);
   Status poisonOutputs(const PlanEntry &entry, const Symbols &symbols,
                        const std::vector<void *> &addresses);
-  /// For contexts that are watched or check: waits after every launch.
-  Status runOneByOne(PlanInstance &instance);
-  void showLaunch(const PlanInstance &instance, size_t launch,
-                  const LaunchViews &views) const;
-  void recordProfile(const PlanInstance &instance,
-                     const std::vector<int64_t> &nanoseconds);
 
   Model *owner = nullptr;
   std::unique_ptr<Queue> runner;
