@@ -109,6 +109,8 @@ private:
   void checkBackward();
   void checkTraining();
   void checkSteps();
+  void checkSteps(const std::vector<int64_t> &from,
+                  const std::vector<int64_t> &rows, hyb_logits which);
   Difference movedGradient(const Ids &ids, const Ids &labels,
                            const std::vector<hyb_segment> &segments);
   void reportGradient(const std::string &name, const Difference &found,
@@ -455,42 +457,54 @@ void Checker::checkGraphs() {
   report("graphs, loss", worst, 0);
 }
 
-// As many sequences as a step's programs are made for and more, in slots of
-// another order, one of them without a row, from no token to a full context.
+// As many rows as a step's programs are made for and more, of sequences in
+// slots of another order, some without a row, from no token to a full context.
 void Checker::checkSteps() {
   int64_t room = tokens + 32;
-  std::vector<int64_t> seen = {0, room - 1, 1, tokens / 2, room - 1, 2,
-                               3, tokens,   7, 15,         16,       31,
-                               5, room - 2, 4, tokens / 3, 6};
-  auto count = static_cast<int64_t>(seen.size());
-  constexpr int64_t kIdle = 4;
-  for (int64_t together : {int64_t(2), int64_t(4), int64_t(5), count}) {
-    auto all = state(main, together);
-    Ids packed;
-    std::vector<hyb_segment> segments;
-    Rows apart;
-    for (int64_t n = 0; n < together; ++n) {
-      Ids ids =
-          someIds(seen[size_t(n)] + 1, ("step" + std::to_string(n)).c_str());
-      int64_t slot = together - 1 - n;
-      auto alone = state(main);
-      Ids before(ids.begin(), ids.end() - 1), last(ids.end() - 1, ids.end());
-      extend(main, *all, before, HYB_LOGITS_LAST, slot);
-      extend(main, *alone, before, HYB_LOGITS_LAST);
-      segments.push_back({n != kIdle, slot});
-      if (n == kIdle)
-        continue;
-      packed.push_back(last[0]);
-      Rows row = extend(main, *alone, last);
-      apart.insert(apart.end(), row.begin(), row.end());
-    }
-    const float *logits;
-    need(main.context->extend(*all, batchOf(packed, packed, segments),
-                              HYB_LOGITS_ALL, &logits));
-    report((std::to_string(packed.size()) + " steps together").c_str(),
-           difference(Rows(logits, logits + apart.size()), apart),
-           bounds->forward);
+  const std::vector<int64_t> from = {0, room - 1, 1, tokens / 2, room - 2, 2,
+                                     3, tokens,   7, 15,         16,       31,
+                                     5, room - 3, 4, tokens / 3, 6};
+  for (const std::vector<int64_t> &rows :
+       {std::vector<int64_t>{1, 1},
+        {1, 0, 3},
+        {2, 1, 1},
+        {1, 1, 1, 1},
+        {1, 1, 2, 0, 2},
+        std::vector<int64_t>(from.size(), 1)})
+    for (hyb_logits which : {HYB_LOGITS_ALL, HYB_LOGITS_LAST})
+      checkSteps(from, rows, which);
+}
+
+/// Segment n goes on by `rows[n]` rows behind `from[n]` tokens.
+void Checker::checkSteps(const std::vector<int64_t> &from,
+                         const std::vector<int64_t> &rows, hyb_logits which) {
+  auto count = static_cast<int64_t>(rows.size());
+  auto together = state(main, count);
+  Ids packed;
+  std::vector<hyb_segment> segments;
+  Rows apart;
+  for (int64_t n = 0; n < count; ++n) {
+    int64_t begin = from[size_t(n)], more = rows[size_t(n)],
+            slot = count - 1 - n;
+    Ids ids = someIds(begin + more, ("step" + std::to_string(n)).c_str());
+    Ids before(ids.begin(), ids.begin() + begin),
+        next(ids.begin() + begin, ids.end());
+    extend(main, *together, before, HYB_LOGITS_LAST, slot);
+    auto alone = state(main);
+    extend(main, *alone, before, HYB_LOGITS_LAST);
+    segments.push_back({more, slot});
+    packed.insert(packed.end(), next.begin(), next.end());
+    Rows row = extend(main, *alone, next, which);
+    apart.insert(apart.end(), row.begin(), row.end());
   }
+  const float *logits;
+  need(main.context->extend(*together, batchOf(packed, packed, segments), which,
+                            &logits));
+  std::string name = std::to_string(packed.size()) + " rows of " +
+                     std::to_string(count) + " together" +
+                     (which == HYB_LOGITS_LAST ? ", last" : "");
+  report(name.c_str(), difference(Rows(logits, logits + apart.size()), apart),
+         bounds->forward);
 }
 
 // The step is the whole of it: gradient, optimiser, parameters.
@@ -599,7 +613,11 @@ void Checker::checkBackward() {
   report("no labels, no gradient", difference(zero, Rows(zero.size())), 0);
 }
 
+// More tokens take more steps: none of them can be told from those before it.
 void Checker::checkTraining() {
+  constexpr int64_t kSteps = 30, kTokens = 150;
+  int64_t steps =
+      kSteps * std::max<int64_t>(1, (tokens + kTokens - 1) / kTokens);
   Machine machine = open(2, nullptr, device);
   hyb_trainer_options options;
   hyb_trainer_options_init(&options, sizeof(options));
@@ -608,7 +626,7 @@ void Checker::checkTraining() {
   labels.push_back(tokens > 1 ? kIgnoreLabel : ids[0]);
   std::vector<hyb_segment> segments = {{tokens, 0}};
   double first = 0, last = 0, weight;
-  for (int step = 0; step < 30; ++step) {
+  for (int64_t step = 0; step < steps; ++step) {
     need(trainer->accumulate(batchOf(ids, labels, segments), &last, &weight));
     first = step == 0 ? last : first;
     hyb_update update;
