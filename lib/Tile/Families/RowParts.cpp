@@ -81,8 +81,8 @@ std::optional<Parts> tile::operandParts(Operation *op, RowPart part,
         Value a = binary->getOperand(0);
         return maybe(part, stretchedPart(a, binary->getOperand(1), part, row));
       })
-      .Case<ScaleOp, SiluOp, SigmoidOp, LogSigmoidOp, SoftplusOp, hybrid::ExpOp,
-            NegOp, hybrid::ReshapeOp, FillOp>(
+      .Case<ScaleOp, LogNScaleOp, SiluOp, SigmoidOp, LogSigmoidOp, SoftplusOp,
+            hybrid::ExpOp, NegOp, hybrid::ReshapeOp, FillOp>(
           [&](Operation *same) { return Parts(same->getNumOperands(), part); })
       .Case([&](CastOp cast) -> std::optional<Parts> {
         if (cast.isParameterCopy())

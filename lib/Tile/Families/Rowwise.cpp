@@ -9,6 +9,7 @@
 
 #include "RowwiseEmitter.h"
 #include "hybrid/Hybrid/GraphShapes.h"
+#include "hybrid/Tile/Families/RowParts.h"
 
 using namespace mlir;
 using namespace hybrid;
@@ -172,14 +173,15 @@ bool RowwiseBody::keepsHeads() const {
                      type.getDimSize(1) == block.rowType.getDimSize(1)
                : type.getRank() <= 1;
   };
-  return block.rowType.getRank() == 3 && llvm::all_of(operands, isApart) &&
-         llvm::all_of(body, [&](Operation *inner) {
-           auto rowwise = dyn_cast<RowwiseOpInterface>(inner);
-           return rowwise && rowwise.isRowwise() &&
-                  lookupRowwiseEmission(inner) &&
-                  !isa<ReshapeOp, SliceOp, ConcatOp, DropoutOp>(inner) &&
-                  llvm::all_of(inner->getResults(), isApart);
-         });
+  if (block.rowType.getRank() != 3 || !llvm::all_of(operands, isApart))
+    return false;
+  int64_t dim = block.rowType.getDimSize(2);
+  HeadRow row{block.rowType.getDimSize(1), dim, /*width=*/dim};
+  return llvm::all_of(body, [&](Operation *inner) {
+    return !isa<ReshapeOp>(inner) &&
+           operandParts(inner, RowPart::Elements, row) &&
+           llvm::all_of(inner->getResults(), isApart);
+  });
 }
 
 static Type viewTypeOf(Value value) {
