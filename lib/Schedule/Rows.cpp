@@ -341,13 +341,15 @@ static tile::EmbedShape embedShape(Value table, Value rows) {
   return shape;
 }
 
-/// With many processors each looks after a few rows of the table.
+/// With many processors each looks after a few rows of the table, so that there
+/// are up to two thousand points: each looks through all ids.
 static tile::EmbedShape embedGradShape(const TargetTraits &target,
                                        EmbedGradOp op, bool accumulate) {
   tile::EmbedShape shape = embedShape(op.getDtable(), op.getDy());
   shape.accumulate = accumulate;
   if (!target.takesTurns)
-    shape.rowBlock = std::clamp<int64_t>(shape.vocab / 2048, 1, 64);
+    shape.pointRows = std::min<int64_t>(
+        llvm::PowerOf2Ceil(llvm::divideCeil(shape.vocab, 2048)), 64);
   return shape;
 }
 

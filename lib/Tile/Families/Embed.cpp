@@ -42,9 +42,9 @@ public:
       : k(k), s(s), columns(columns), zero(k.idx(0)), vocab(k.idx(s.vocab)),
         tokens(k.dim(k.view(Ids), 0)) {}
 
-  void clear(Value firstRow, Value endRow, Value column);
+  void clear(Value firstRow, Value endRow, int64_t step, Value column);
   void addAll(Value column);
-  void addThoseOf(Value firstRow, Value endRow);
+  void addThoseOf(Value firstRow);
 
 private:
   enum View : unsigned { Ids, Dy, DTable };
@@ -64,8 +64,9 @@ private:
 };
 } // namespace
 
-void EmbedGrad::clear(Value firstRow, Value endRow, Value column) {
-  k.loop(firstRow, endRow, 1, {}, [&](Value row, ValueRange) {
+void EmbedGrad::clear(Value firstRow, Value endRow, int64_t step,
+                      Value column) {
+  k.loop(firstRow, endRow, step, {}, [&](Value row, ValueRange) {
     k.store(k.zeros({1, columns}), k.view(DTable), {row, column}, {0, 1},
             limits(vocab));
     return KernelBuilder::Values{};
@@ -85,10 +86,10 @@ void EmbedGrad::addAll(Value column) {
   });
 }
 
-/// Ids are looked through in tiles. The tokens of a tile that have one of these
-/// rows are taken in their order, each by what comes first after the one
-/// before.
-void EmbedGrad::addThoseOf(Value firstRow, Value endRow) {
+/// Ids are looked through in tiles. The tokens of a tile that have one of the
+/// point's rows are taken in their order, each by what comes first after the
+/// one before.
+void EmbedGrad::addThoseOf(Value firstRow) {
   constexpr int64_t tile = 1024;
   auto everywhere = [&](Value index) {
     return k.splat(k.toI32(index), {tile});
@@ -97,12 +98,15 @@ void EmbedGrad::addThoseOf(Value firstRow, Value endRow) {
     return k.toIndex(
         arith::FPToSIOp::create(k.ops(), k.ops().getI32Type(), f32));
   };
+  // Bits of an id: the point's turn, its row there, and above them the group.
+  constexpr int64_t word = (int64_t(1) << 31) - 1;
+  Value pointBits =
+      k.splat(k.i32(word ^ ((s.pointRows - 1) * s.turns)), {tile});
   Value counted = k.iota(0, {tile}), place = k.toF32(counted);
   k.loop(zero, tokens, tile, {}, [&](Value first, ValueRange) {
     Value ids = k.load(k.view(Ids), {first}, {0}, {tile}, {tokens});
-    Value isMine = k.both(
-        k.both(k.le(everywhere(firstRow), ids), k.lt(ids, everywhere(endRow))),
-        k.lt(counted, everywhere(k.sub(tokens, first))));
+    Value isMine = k.both(k.eq(k.both(ids, pointBits), everywhere(firstRow)),
+                          k.lt(counted, everywhere(k.sub(tokens, first))));
     Value count =
         k.sum(k.select(isMine, k.full(1.0, {tile}), k.zeros({tile})), 0);
     k.loop(zero, number(k.extract(count, {zero})), 1, {k.f32(-1.0)},
@@ -124,27 +128,31 @@ void EmbedGrad::addThoseOf(Value firstRow, Value endRow) {
 ProgramOp hybrid::tile::buildEmbedGrad(OpBuilder &builder, Location loc,
                                        const EmbedShape &s) {
   MLIRContext *c = builder.getContext();
-  int64_t columns = s.rowBlock ? s.width : std::min<int64_t>(s.width, 32);
+  int64_t columns = s.pointRows ? s.width : std::min<int64_t>(s.width, 32);
   Type types[] = {KernelBuilder::viewTypeI32(c, {kDynamic}),
                   KernelBuilder::viewType(c, {kDynamic, s.width}, s.element),
                   KernelBuilder::viewType(c, {s.vocab, s.width})};
+  const int64_t group = s.pointRows * s.turns; // rows dealt to `turns` points
   AffineExpr points =
-      s.rowBlock ? getAffineConstantExpr(s.vocab, c).ceilDiv(s.rowBlock)
-                 : getAffineConstantExpr(s.width, c).ceilDiv(columns);
+      s.pointRows
+          ? getAffineConstantExpr(llvm::divideCeil(s.vocab, group) * s.turns, c)
+          : getAffineConstantExpr(s.width, c).ceilDiv(columns);
   KernelBuilder k(builder, loc, "embed_grad", {points}, {Order::parallel},
                   types);
   EmbedGrad grad(k, s, columns);
-  if (!s.rowBlock) {
+  if (!s.pointRows) {
     Value column = k.mul(k.id(0), k.idx(columns));
     if (!s.accumulate)
-      grad.clear(k.idx(0), k.idx(s.vocab), column);
+      grad.clear(k.idx(0), k.idx(s.vocab), 1, column);
     grad.addAll(column);
     return k.finish();
   }
-  Value firstRow = k.mul(k.id(0), k.idx(s.rowBlock));
-  Value endRow = k.min(k.idx(s.vocab), k.add(firstRow, k.idx(s.rowBlock)));
+  Value turns = k.idx(s.turns);
+  Value groupRow = k.mul(k.div(k.id(0), turns), k.idx(group));
+  Value firstRow = k.add(groupRow, k.rem(k.id(0), turns));
   if (!s.accumulate)
-    grad.clear(firstRow, endRow, k.idx(0));
-  grad.addThoseOf(firstRow, endRow);
+    grad.clear(firstRow, k.min(k.idx(s.vocab), k.add(groupRow, k.idx(group))),
+               s.turns, k.idx(0));
+  grad.addThoseOf(firstRow);
   return k.finish();
 }

@@ -510,7 +510,8 @@ TEST_F(EmbedKernelTest, GradientByBlocksOfRows) {
   module = ModuleOp::create(UnknownLoc::get(&context));
   constexpr int64_t tokens = 1100;
   EmbedShape shape{100, 136};
-  shape.rowBlock = 16;
+  shape.pointRows = 4;
+  shape.turns = 8;
   HostBuffer ids({tokens}, 0.0), dy = random({tokens, shape.width});
   for (auto [n, id] : llvm::enumerate(ids.elements()))
     id = double(n * n % shape.vocab);

@@ -53,7 +53,8 @@ TEST_F(RowsTest, EmbedGrad) {
                  table),
         kLengths, [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
           EmbedShape shape{7, width};
-          shape.rowBlock = 3;
+          shape.pointRows = 2;
+          shape.turns = 2;
           return buildEmbedGrad(b, op->getLoc(), shape);
         });
   }
@@ -69,7 +70,7 @@ TEST_F(RowsTest, EmbedGradOfManyTokens) {
           {1500, 0, 700},
           [&](OpBuilder &b, Operation *op) -> FailureOr<ProgramOp> {
             EmbedShape shape{500, 8};
-            shape.rowBlock = 64;
+            shape.pointRows = 8;
             return buildEmbedGrad(b, op->getLoc(), shape);
           });
 }

@@ -18,9 +18,14 @@ struct EmbedShape {
   int64_t vocab = 256, width = 64;
   /// Adjoint alone: adds to dtable instead of overwriting it.
   bool accumulate = false;
-  /// Adjoint alone: rows of the table per point, each of which looks through
-  /// all ids for its own; 0 gives a point all rows of a block of columns.
-  int64_t rowBlock = 0;
+  /// Adjoint alone: rows of the table per point, a power of two, each of which
+  /// looks through all ids for its own; 0 gives a point all rows of a block of
+  /// columns.
+  int64_t pointRows = 0;
+  /// Rows are dealt in turn to so many points beside each other, a power of
+  /// two: rows of many tokens are neighbours where ids go by how often they
+  /// come.
+  int64_t turns = 32;
   /// Of table and rows; null is f32. The gradient of the table is f32.
   mlir::Type element = {};
 };
