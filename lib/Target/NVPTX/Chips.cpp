@@ -19,9 +19,12 @@ constexpr llvm::StringLiteral kTriple = "nvptx64-nvidia-cuda";
 /// PTX 7.0 has everything that the generic path uses; the chips after sm_80
 /// need a newer version for their name alone.
 constexpr Chip kChips[] = {
-    {"sm_80", 70, 163 << 10, false},  {"sm_89", 78, 99 << 10, false},
-    {"sm_90", 78, 227 << 10, true},   {"sm_90a", 80, 227 << 10, true},
-    {"sm_100a", 86, 227 << 10, true}, {"sm_120a", 87, 99 << 10, true},
+    {"sm_80", 70, 163 << 10, false, false},
+    {"sm_89", 78, 99 << 10, false, false},
+    {"sm_90", 78, 227 << 10, true, false},
+    {"sm_90a", 80, 227 << 10, true, true},
+    {"sm_100a", 86, 227 << 10, true, true},
+    {"sm_120a", 87, 99 << 10, true, true},
 };
 
 FailureOr<Chip> hybrid::nvptx::findChip(Operation *op, StringRef name) {

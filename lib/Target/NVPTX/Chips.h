@@ -23,6 +23,9 @@ struct Chip {
   int64_t sharedBytes;
   /// Whether a kernel can wait for the one in front of it by itself.
   bool overlaps;
+  /// Whether it copies any number of bytes to shared memory by itself, and has
+  /// barriers that count them (PTX 8.0).
+  bool copiesInBulk;
 };
 
 /// An error that a block needs more shared memory than the chip has, with the

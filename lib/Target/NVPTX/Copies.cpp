@@ -287,8 +287,12 @@ SharedTile KernelLowering::placeOf(Value tile) {
   if (known != places.end()) {
     to = known->second;
   } else {
-    to = allocateFor(tile, shapeOf(tile));
-    shared.writesAsync(to.buffer);
+    if (comesInBulk(tile)) {
+      to = placeForBulk(tile);
+    } else {
+      to = allocateFor(tile, shapeOf(tile));
+      shared.writesAsync(to.buffer);
+    }
   }
   if (auto branch = tile.getDefiningOp<scf::IfOp>())
     for (Region &region : branch->getRegions())
@@ -310,7 +314,10 @@ void KernelLowering::lowerLoad(tile::LoadOp load) {
   readsView(load.getView());
   SharedTile to = placeOf(tile);
   IRMapping none;
-  copyToShared(load, to, none);
+  if (to.arrivals)
+    copyInBulk(load, to);
+  else
+    copyToShared(load, to, none);
   remember(tile, to);
 }
 

@@ -286,3 +286,51 @@ void GpuBuilder::commitCopies() {
 void GpuBuilder::waitForCopies(int64_t pending) {
   intrinsic("llvm.nvvm.cp.async.wait.group", Type(), i32(pending));
 }
+
+/// The instruction's operands in shared memory are 32-bit numbers there.
+static void assembly(GpuBuilder &b, const Twine &text, StringRef constraints,
+                     ValueRange operands) {
+  GpuBuilder::Values values;
+  for (Value operand : operands) {
+    auto pointer = dyn_cast<LLVM::LLVMPointerType>(operand.getType());
+    bool isShared = pointer && pointer.getAddressSpace() == kSharedSpace;
+    values.push_back(isShared
+                         ? LLVM::PtrToIntOp::create(b, b.getI32Type(), operand)
+                         : operand);
+  }
+  LLVM::InlineAsmOp::create(
+      b, TypeRange(), values, text.str(), (constraints + ",~{memory}").str(),
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+void GpuBuilder::initArrivals(Value barrier, int64_t arrivals) {
+  assembly(*this,
+           "mbarrier.init.shared::cta.b64 [$0], " + Twine(arrivals) + ";", "r",
+           barrier);
+}
+
+void GpuBuilder::showArrivals() {
+  control(*this, "fence.mbarrier_init.release.cluster;");
+}
+
+void GpuBuilder::expectBytes(Value barrier, Value bytes) {
+  assembly(*this, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+           "r,r", {barrier, bytes});
+}
+
+void GpuBuilder::copyInBulk(Value shared, Value global, int64_t bytes,
+                            Value barrier) {
+  assembly(*this,
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+           "[$0], [$1], $2, [$3];",
+           "r,l,r,r", {shared, global, i32(bytes), barrier});
+}
+
+void GpuBuilder::waitForArrivals(Value barrier, Value parity) {
+  assembly(*this,
+           "{\n\t.reg .pred over;\nHYB_WAIT_${:uid}:\n\t"
+           "mbarrier.try_wait.parity.shared::cta.b64 over, [$0], $1;\n\t"
+           "@!over bra HYB_WAIT_${:uid};\n}",
+           "r,r", {barrier, parity});
+}

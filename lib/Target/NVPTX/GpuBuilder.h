@@ -125,6 +125,21 @@ public:
   /// Waits until at most `pending` committed groups of this thread are left.
   void waitForCopies(int64_t pending);
 
+  // Bulk copies, which the copy engine makes (sm_90 and later), and barriers in
+  // shared memory that count their bytes.
+  /// By one thread: a phase of the barrier ends when `arrivals` threads have
+  /// said what they copy and all of it is there.
+  void initArrivals(mlir::Value barrier, int64_t arrivals);
+  /// Barriers made before are there for the copy engine too.
+  void showArrivals();
+  /// This thread's arrival, whose copies have `bytes` (i32).
+  void expectBytes(mlir::Value barrier, mlir::Value bytes);
+  /// Starts copying `bytes`, a multiple of 16 as both addresses are.
+  void copyInBulk(mlir::Value shared, mlir::Value global, int64_t bytes,
+                  mlir::Value barrier);
+  /// Until the phase of that parity (i32), 0 for the first, has ended.
+  void waitForArrivals(mlir::Value barrier, mlir::Value parity);
+
 private:
   Values unpack(mlir::ValueRange words, mlir::Type element, int64_t count);
   mlir::Value roundedPair(mlir::Value low, mlir::Value high);

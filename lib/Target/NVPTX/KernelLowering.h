@@ -34,6 +34,8 @@ struct KernelBudget {
   int64_t stages;
   /// Whether the chip has kernels that begin before the one in front has ended.
   bool overlap;
+  /// Whether it has bulk copies.
+  bool bulk;
 };
 
 /// Elements of 16 bits in 128 bytes.
@@ -185,6 +187,10 @@ private:
   int64_t divisibility(mlir::Value index, unsigned depth = 0);
   bool isAskedEarly(mlir::Value tile);
   SharedTile placeOf(mlir::Value tile);
+  bool comesInBulk(mlir::Value tile);
+  SharedTile placeForBulk(mlir::Value tile);
+  void clearRows(const SharedTile &to, mlir::Value first);
+  void copyInBulk(tile::LoadOp load, const SharedTile &to);
 
   // Loops that copy ahead (Pipeline.cpp).
   struct Pipeline {

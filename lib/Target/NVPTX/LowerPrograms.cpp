@@ -31,7 +31,8 @@ static LogicalResult lowerProgram(tile::ProgramOp program, const Chip &chip) {
   });
   for (int64_t stages = kMostStages;; --stages) {
     Operation *before = program->getPrevNode();
-    KernelLowering lowering(program, {chip.sharedBytes, stages, chip.overlaps});
+    KernelLowering lowering(
+        program, {chip.sharedBytes, stages, chip.overlaps, chip.copiesInBulk});
     FailureOr<func::FuncOp> kernel = lowering.run();
     if (failed(kernel))
       return failure();

@@ -44,21 +44,32 @@ void SharedMemory::barrier(Copies copies) {
     copying.clear();
   }
   b.barrier();
+  // Behind it, for before it not all threads know the barriers that count.
+  if (copies == Copies::done) {
+    for (auto &[buffer, counter] : arriving)
+      b.waitForArrivals(counter, b.i32(0));
+    arriving.clear();
+  }
   ++epoch;
   read.clear();
   written = copying;
+  for (auto &[buffer, counter] : arriving)
+    written.insert(buffer);
   viewsRead.clear();
   viewsWritten.clear();
 }
 
 void SharedMemory::barrierFor(ArrayRef<unsigned> list) {
-  bool isCopied = llvm::any_of(
-      list, [&](unsigned buffer) { return copying.contains(buffer); });
+  bool isCopied = llvm::any_of(list, [&](unsigned buffer) {
+    return copying.contains(buffer) || arriving.contains(buffer);
+  });
   barrier(isCopied ? Copies::done : Copies::pending);
 }
 
 void SharedMemory::barrierAround(const Mark &mark) {
   copying.insert(mark.copying.begin(), mark.copying.end());
+  for (auto &[buffer, counter] : mark.arriving)
+    arriving.insert({buffer, counter});
   barrier();
 }
 
@@ -99,6 +110,18 @@ void SharedMemory::writes(unsigned buffer) {
 void SharedMemory::writesAsync(unsigned buffer) {
   writes(buffer);
   copying.insert(buffer);
+}
+
+void SharedMemory::writesInBulk(unsigned buffer, Value barrier) {
+  writes(buffer);
+  arriving.insert({buffer, barrier});
+}
+
+Value SharedMemory::allocateBarrier() {
+  auto [buffer, pointer] = allocate(8);
+  touch(buffer);
+  barriers.push_back(buffer);
+  return pointer;
 }
 
 void SharedMemory::keepAlive(unsigned buffer) { touch(buffer); }
@@ -152,6 +175,7 @@ void SharedMemory::leaveLoop(const Mark &mark) {
 }
 
 int64_t SharedMemory::place() {
+  llvm::for_each(barriers, [&](unsigned buffer) { touch(buffer); });
   struct Placed {
     int64_t begin, end, first, last;
   };

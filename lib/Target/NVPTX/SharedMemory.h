@@ -20,6 +20,7 @@
 #include "GpuBuilder.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace hybrid::nvptx {
 
@@ -38,6 +39,8 @@ struct SharedTile {
   /// are in different banks, and rows stay multiples of 128 bytes. Only copies
   /// to it and products of one row know.
   bool isSwizzled = false;
+  /// Of bulk copies to it; null where threads copy.
+  mlir::Value arrivals = {};
 };
 
 class SharedMemory {
@@ -61,6 +64,14 @@ public:
   void writesView(mlir::Value view, mlir::Operation *store = nullptr);
   /// The buffer is written by copies that have begun.
   void writesAsync(unsigned buffer);
+  /// The buffer is written by bulk copies that have begun, behind a barrier
+  /// that counts their bytes.
+  void writesInBulk(unsigned buffer, mlir::Value barrier);
+  /// A barrier for bulk copies, which keeps its place through all of the
+  /// kernel.
+  mlir::Value allocateBarrier();
+  /// Whether no barrier has been passed: no buffer has had another's memory.
+  bool isFresh() const { return epoch == 0; }
   /// The pipeline that fills the buffer waits by itself; only its life counts.
   void keepAlive(unsigned buffer);
 
@@ -80,8 +91,11 @@ public:
     unsigned buffers;
     int64_t epoch;
     llvm::DenseSet<unsigned> copying;
+    llvm::MapVector<unsigned, mlir::Value> arriving;
   };
-  Mark enter() const { return {unsigned(buffers.size()), epoch, copying}; }
+  Mark enter() const {
+    return {unsigned(buffers.size()), epoch, copying, arriving};
+  }
   bool hadBarrier(const Mark &mark) const { return epoch != mark.epoch; }
   /// On a way around code that had barriers: for what they were for, and for
   /// copies that may have been waited for there.
@@ -106,6 +120,9 @@ private:
   llvm::SmallVector<Buffer> buffers;
   int64_t epoch = 0;
   llvm::DenseSet<unsigned> read, written, copying;
+  /// What bulk copies bring, and the barriers that count their bytes.
+  llvm::MapVector<unsigned, mlir::Value> arriving;
+  llvm::SmallVector<unsigned> barriers;
   llvm::DenseSet<mlir::Value> viewsRead;
   /// By what each view has been written; null for what may be anywhere.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *, 1>>

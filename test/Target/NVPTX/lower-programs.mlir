@@ -1,4 +1,5 @@
 // RUN: hybrid-opt %s -hybrid-nvptx-lower-programs -split-input-file | FileCheck %s
+// RUN: hybrid-opt %s -hybrid-nvptx-lower-programs=chip=sm_80 -split-input-file | FileCheck %s --check-prefix=THREADS
 
 // A block per task, one parameter by value; a warp reads a row of 16-byte pieces
 // and what is past the limit is left out by a predicate.
@@ -149,20 +150,28 @@ tile.program @askedEarly(%x: !tile.view<1x256xf32>, %p: !matrix, %q: !matrix, %y
 
 // -----
 
-// A product of one row: its matrix is copied to rows as long as they are, whose
-// pieces of 16 bytes change places by their row's number, the row goes through shared memory, a warp multiplies 8
-// columns and 32 of the depth at once by one instruction, in steps that two
-// matrices of the row are loaded for, and the sums of eight warps are added.
+// A product of one row: the copy engine brings the rows of its matrix, those of
+// warp w being w, w + 8, ..., to rows 16 bytes further apart, and a barrier counts the
+// bytes; the row goes through shared memory, a warp multiplies 8 columns and 32
+// of the depth at once by one instruction, in steps that two matrices of the
+// row are loaded for, and the sums of eight warps are added.
 // CHECK-LABEL: func.func @row_product
-// CHECK-SAME: hybrid.shared_bytes = 35328 : i64, hybrid.threads = 256
-// CHECK: scf.if
-// CHECK: cp.async.cg.shared
-// CHECK: else
-// CHECK: cp.async.cg.shared
-// CHECK-NOT: cp.async.wait
-// CHECK: griddepcontrol.wait
-// CHECK: cp.async.wait
+// CHECK-SAME: hybrid.shared_bytes = 35712 : i64, hybrid.threads = 256
+// CHECK: mbarrier.init.shared::cta.b64 [$0], 8;
+// CHECK: fence.mbarrier_init
 // CHECK: barrier
+// CHECK-NOT: cp.async.cg
+// CHECK: scf.if
+// CHECK: mbarrier.arrive.expect_tx
+// CHECK-COUNT-2: cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes {{.*}} %c2048_i32
+// CHECK: else
+// CHECK: mbarrier.arrive.expect_tx
+// CHECK-COUNT-2: cp.async.bulk.shared
+// CHECK-NOT: cp.async
+// CHECK-NOT: mbarrier.try_wait
+// CHECK: griddepcontrol.wait
+// CHECK: barrier
+// CHECK: mbarrier.try_wait.parity
 // CHECK: ldmatrix.sync.aligned.m8n8.x4
 // CHECK-COUNT-8: mma.m16n8k16.row.col.bf16
 // CHECK-NOT: mma
@@ -171,6 +180,20 @@ tile.program @askedEarly(%x: !tile.view<1x256xf32>, %p: !matrix, %q: !matrix, %y
 // CHECK-COUNT-8: llvm.load {{.*}}!llvm.ptr<3> -> i32
 // CHECK-NOT: barrier
 // CHECK: return
+
+// Where there is no such engine all threads copy, to rows as long as they are,
+// whose pieces of 16 bytes change places by their row's number.
+// THREADS-LABEL: func.func @row_product
+// THREADS-SAME: hybrid.shared_bytes = 35328 : i64, hybrid.threads = 256
+// THREADS-NOT: mbarrier
+// THREADS: scf.if
+// THREADS: cp.async.cg.shared
+// THREADS: else
+// THREADS: cp.async.cg.shared
+// THREADS-NOT: cp.async.wait
+// THREADS: cp.async.wait
+// THREADS: barrier
+// THREADS: ldmatrix.sync.aligned.m8n8.x4
 !matrix = !tile.view<64x1024xbf16>
 tile.program @row_product(%x: !tile.view<1x1024xbf16>, %p: !matrix, %q: !matrix, %y: !tile.view<1x16xf32>)
     grid affine_map<()[t, s, l, n, c, d] -> (2)> order [parallel]
@@ -185,6 +208,65 @@ tile.program @row_product(%x: !tile.view<1x1024xbf16>, %p: !matrix, %q: !matrix,
     %m = tile.load %q[%c0, %c0] dims [0, 1] : !matrix -> tensor<16x1024xbf16>
     scf.yield %m : tensor<16x1024xbf16>
   }
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x1024xbf16> -> tensor<1x1024xbf16>
+  %zero = arith.constant dense<0.0> : tensor<1x16xf32>
+  %sum = tile.dot %a, %b, %zero {transpose_b} : tensor<1x1024xbf16>, tensor<16x1024xbf16> -> tensor<1x16xf32>
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<1x16xf32>, !tile.view<1x16xf32>
+  tile.return
+}
+
+// -----
+
+// Rows past a limit are not copied: fewer bytes are expected, and the place is
+// cleared.
+// CHECK-LABEL: func.func @cut_rows
+// CHECK: mbarrier.init
+// CHECK: scf.for
+// CHECK: llvm.store {{.*}}!llvm.ptr<3>
+// CHECK: %[[OWN:.*]] = arith.divui
+// CHECK: %[[BYTES:.*]] = arith.muli %[[OWN]], %c2048_i32
+// CHECK: mbarrier.arrive.expect_tx{{.*}}, %[[BYTES]] :
+// CHECK: %[[HAS:.*]] = arith.cmpi sgt, %[[OWN]], %c0_i32
+// CHECK: scf.if %[[HAS]]
+// CHECK: cp.async.bulk.shared
+// CHECK: %[[MORE:.*]] = arith.cmpi sgt, %[[OWN]], %c1_i32
+// CHECK: scf.if %[[MORE]]
+// CHECK: cp.async.bulk.shared
+// CHECK: griddepcontrol.wait
+!matrix = !tile.view<40x1024xbf16>
+tile.program @cut_rows(%x: !tile.view<1x1024xbf16>, %p: !matrix, %y: !tile.view<1x48xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (3)> order [parallel]
+    attributes {tile.overlap = array<i64: 1>} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c40 = arith.constant 40 : index
+  %id = tile.id 0
+  %column = arith.muli %id, %c16 : index
+  %b = tile.load %p[%column, %c0] dims [0, 1] limit(%c40) : !matrix -> tensor<16x1024xbf16>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x1024xbf16> -> tensor<1x1024xbf16>
+  %zero = arith.constant dense<0.0> : tensor<1x16xf32>
+  %sum = tile.dot %a, %b, %zero {transpose_b} : tensor<1x1024xbf16>, tensor<16x1024xbf16> -> tensor<1x16xf32>
+  tile.store %sum, %y[%c0, %column] dims [0, 1] : tensor<1x16xf32>, !tile.view<1x48xf32>
+  tile.return
+}
+
+// -----
+
+// A matrix that the kernel in front may write is loaded behind the wait, by all
+// threads.
+// CHECK-LABEL: func.func @written_matrix
+// CHECK-NOT: mbarrier
+// CHECK: griddepcontrol.wait
+// CHECK-NOT: mbarrier
+// CHECK: cp.async.cg.shared
+// CHECK-NOT: mbarrier
+// CHECK: return
+!matrix = !tile.view<16x1024xbf16>
+tile.program @written_matrix(%x: !tile.view<1x1024xbf16>, %p: !matrix, %y: !tile.view<1x16xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel]
+    attributes {tile.overlap = array<i64: 0>} {
+  %c0 = arith.constant 0 : index
+  %b = tile.load %p[%c0, %c0] dims [0, 1] : !matrix -> tensor<16x1024xbf16>
   %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x1024xbf16> -> tensor<1x1024xbf16>
   %zero = arith.constant dense<0.0> : tensor<1x16xf32>
   %sum = tile.dot %a, %b, %zero {transpose_b} : tensor<1x1024xbf16>, tensor<16x1024xbf16> -> tensor<1x16xf32>

@@ -193,12 +193,10 @@ void KernelEmitter::initBarriers() {
     b.setInsertionPointToStart(branch.thenBlock());
     for (auto made : kernel.getBlock().getOps<MakeBarriersOp>())
       for (int64_t n = 0; n < made.getBarriers().getType().getCount(); ++n)
-        assembly("mbarrier.init.shared::cta.b64 [$0], " +
-                     std::to_string(made.getArrivals()) + ";",
-                 "r,~{memory}",
-                 b.add(sharedBase, b.i32(offsets[made.getBarriers()] + 8 * n)));
-    // Seen by the copy engine too.
-    assembly("fence.mbarrier_init.release.cluster;", "~{memory}", {});
+        b.initArrivals(
+            b.add(sharedBase, b.i32(offsets[made.getBarriers()] + 8 * n)),
+            made.getArrivals());
+    b.showArrivals();
   }
   b.barrier();
 }

@@ -113,12 +113,8 @@ LogicalResult KernelEmitter::emitShared(Operation *op) {
         return success();
       })
       .Case<WaitOp>([&](WaitOp wait) {
-        assembly("{\n\t.reg .pred over;\nHYB_WAIT_${:uid}:\n\t"
-                 "mbarrier.try_wait.parity.shared::cta.b64 over, [$0], $1;\n\t"
-                 "@!over bra HYB_WAIT_${:uid};\n}",
-                 "r,r,~{memory}",
-                 {barrierAddress(wait.getBarriers(), wait.getIndex()),
-                  mapping.lookupOrDefault(wait.getParity())});
+        b.waitForArrivals(barrierAddress(wait.getBarriers(), wait.getIndex()),
+                          mapping.lookupOrDefault(wait.getParity()));
         return success();
       })
       .Case<SyncOp>([&](SyncOp sync) {
