@@ -231,16 +231,23 @@ int64_t ProductGroup::pointsOf(int64_t tile) {
 
 /// The columns of a point: a processor's share, where all that it reads fits;
 /// else as many as it can ask for at once, fewer where that leaves processors
-/// idle. A share is a multiple of `readColumns`, one for each warp, or, for
-/// matrix units, half of that where only then it fits.
+/// idle. A share is a multiple of `readColumns`, one for each warp. Matrix
+/// units take any number, so that no processor is left over on which the blocks
+/// of the launch behind would pile up; but channels of a convolution are not
+/// cut, and have half of `readColumns` where only then the share fits.
 int64_t ProductGroup::columnTile() {
   const TargetTraits &target = scheduler.target;
   auto matrix = cast<RankedTensorType>(products.front().getB().getType());
   int64_t width = matrix.getElementTypeBitWidth() / 8;
   int64_t bytes = matrix.getDimSize(1) * width;
   SmallVector<int64_t, 2> steps{target.readColumns};
-  if (width == 2)
+  bool isConvolved =
+      convolutions.size() != products.size() ||
+      llvm::any_of(convolutions, [](ShortConvOp op) { return bool(op); });
+  if (width == 2 && isConvolved)
     steps.push_back(target.readColumns / 2);
+  else if (width == 2)
+    steps = {1};
   for (int64_t step : steps) {
     int64_t share = 1;
     while (pointsOf(share) > target.processors &&

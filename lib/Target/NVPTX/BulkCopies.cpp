@@ -58,6 +58,7 @@ SharedTile KernelLowering::placeForBulk(Value tile) {
   auto [buffer, pointer] = shared.allocate(shape[0] * pitch * bytes);
   SharedTile to{
       buffer, pointer, type.getElementType(), {pitch, 1}, Coordinates(shape)};
+  bulkBytes += shape[0] * pitch * bytes;
   to.arrivals = shared.allocateBarrier();
   shared.writesInBulk(buffer, to.arrivals);
   {

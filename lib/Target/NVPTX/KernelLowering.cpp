@@ -78,6 +78,10 @@ FailureOr<func::FuncOp> KernelLowering::run() {
   usedShared = shared.place();
   if (usedShared > 0)
     usedShared += llvm::alignTo(overshoot, 128);
+  // There is a block for each processor: three on one wait for each other's
+  // matrices, so those of a fifth of its memory ask for a quarter of it.
+  if (bulkBytes >= budget.sharedBytes / 5)
+    usedShared = std::max(usedShared, budget.sharedBytes / 4);
   return kernel;
 }
 

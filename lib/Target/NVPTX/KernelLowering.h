@@ -311,6 +311,8 @@ private:
   GpuBuilder b;
   SharedMemory shared;
   int64_t usedShared = 0, overshoot = 0;
+  /// Of matrices that the copy engine brings.
+  int64_t bulkBytes = 0;
   /// Most fragments of a matrix that a warp loads for a product of one row.
   int64_t rowFragments = 0;
   /// Begins early, and has not waited yet.

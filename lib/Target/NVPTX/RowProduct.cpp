@@ -84,9 +84,12 @@ KernelLowering::RowProduct::RowProduct(KernelLowering &kernel,
                                        ArrayRef<int64_t> shape)
     : b(kernel.b), row(row), matrix(matrix), columns(shape[0]), depth(shape[1]),
       warps(kernel.plan.numWarps()) {
-  constexpr int64_t kChains = 4;
+  constexpr int64_t kChains = 4, kMostTiles = 8;
+  // Of many columns the last instructions rather do fewer than 8: each has
+  // sums.
   for (int64_t width : {8, 4, 2})
-    if (columns % width == 0 && depth % (kRows * kRows / width) == 0) {
+    if (columns % width == 0 && columns / width <= kMostTiles &&
+        depth % (kRows * kRows / width) == 0) {
       C = width;
       break;
     }

@@ -12,14 +12,16 @@ using namespace hybrid::tile;
 
 using RowProductTest = hybrid::target::KernelTest;
 
-// Columns by which an instruction takes 8, 4 or 2 of them, and a number that
-// none divides; steps of the depth that eight warps share with a rest, or have
-// one each; a start that is not 0.
+// Columns by which an instruction takes 8, 4 or 2 of them, a number that none
+// divides, and so many that it takes 8 and the last fewer; steps of the depth
+// that eight warps share with a rest, or have one each; a start that is not 0.
 TEST_F(RowProductTest, WidthsAndDepths) {
   for (auto [columns, depth] : {std::pair<int64_t, int64_t>{24, 1024},
                                 {12, 576},
                                 {2, 2048},
                                 {9, 544},
+                                {55, 512},
+                                {38, 512},
                                 {16, 256},
                                 {4, 1024},
                                 {5, 40}})
