@@ -14,10 +14,15 @@
 using namespace mlir;
 using namespace hybrid;
 
+/// Of a row of one head.
+static int64_t bytesOfRow(const tile::SoftmaxShape &shape) {
+  return std::max(shape.dim, shape.valueDim) *
+         (shape.element ? shape.element.getIntOrFloatBitWidth() / 8 : 4);
+}
+
 template <typename Op>
 static tile::SoftmaxShape shapeOf(Op op, const TargetTraits &target) {
   tile::SoftmaxShape shape;
-  shape.queryTile = target.queryTile;
   auto q = cast<RankedTensorType>(op.getQ().getType());
   auto k = cast<RankedTensorType>(op.getK().getType());
   auto v = cast<RankedTensorType>(op.getV().getType());
@@ -30,6 +35,7 @@ static tile::SoftmaxShape shapeOf(Op op, const TargetTraits &target) {
   shape.element = q.getElementType();
   llvm::append_range(shape.windows, op.getWindows());
   llvm::append_range(shape.sinks, op.getSinks());
+  shape.queryTile = target.queriesWithin(target.queryTile, bytesOfRow(shape));
   return shape;
 }
 
@@ -136,7 +142,8 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, AttentionGradOp op) {
     return success();
   }
   const int64_t dim = std::max(shape.dim, shape.valueDim);
-  shape.queryTile = scheduler.target.backwardQueries;
+  shape.queryTile = scheduler.target.queriesWithin(
+      scheduler.target.backwardQueries, 2 * bytesOfRow(shape));
   shape.keyTile = scheduler.target.backwardKeyTile(dim);
   OpBuilder builder(op);
   Location loc = op.getLoc();
@@ -185,13 +192,8 @@ tile::SoftmaxShape hybrid::cachedShapeOf(AttentionCachedOp op,
   const int64_t dim = std::max(shape.dim, shape.valueDim);
   shape.keyTile =
       target.cachedKeyTile(dim, shape.anyWindow(), /*isStep=*/false);
-  // A tile of one query is for steps.
-  const int64_t bytes =
-      dim * shape.headsPerPoint() *
-      (shape.element ? shape.element.getIntOrFloatBitWidth() / 8 : 4);
-  while (target.queryBytes > 0 && shape.queryTile > 2 &&
-         shape.queryTile * bytes > target.queryBytes)
-    shape.queryTile /= 2;
+  shape.queryTile = target.queriesWithin(
+      shape.queryTile, shape.headsPerPoint() * bytesOfRow(shape));
   return shape;
 }
 

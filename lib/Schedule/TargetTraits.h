@@ -68,8 +68,9 @@ struct TargetTraits {
   /// The same over a cache where heads have windows, whose masks take
   /// registers.
   int64_t windowedKeyElements;
-  /// Most bytes of a tile's queries over a cache, of all heads that share keys:
-  /// with many heads it has fewer queries. 0: any.
+  /// Most bytes of a tile's queries, over a cache of all heads that share keys,
+  /// and half as many in the backward: wide or many heads have fewer queries.
+  /// 0: any.
   int64_t queryBytes;
   /// Whether a few processors work through the ordered points of a task: then
   /// nothing is computed twice to have more of them at once.
@@ -143,6 +144,12 @@ struct TargetTraits {
     return tile;
   }
 
+  /// At most `most` queries of so many bytes; one alone is for steps.
+  int64_t queriesWithin(int64_t most, int64_t bytes) const {
+    while (queryBytes > 0 && most > 2 && most * bytes > queryBytes)
+      most /= 2;
+    return most;
+  }
   int64_t forwardKeyTile(int64_t dim) const {
     return rowsWithin(keyElements, dim, keyTile);
   }
