@@ -1,13 +1,14 @@
 """How near the row-wise kernels of a training step are to the rate of a copy.
 
-    row_rates.py ARTEFACT... [--segments=8] [--length=4096] [--below=0.85] [--only=REGEX]
+    row_rates.py ARTEFACT... [--segments=8] [--length=4096] [--below=0.85] [--only=REGEX] [--text]
 
 Takes the launches of `backward` and `update` that are no products, attention or
 recurrences from artefacts with code for the GPU here, and times each kernel alone
 with buffers of its own, beside a copy of as many bytes on the device in the same
 process. Bytes are what a kernel must read and write, each tensor once. Kernels
 that move less than 32 MB, which stay in the second-level cache, are summed up in
-one line. Needs torch and the driver, no compiler.
+one line. Ids are uniform, or with --text as often as Zipf's law has them, the
+frequent ones first. Needs torch and the driver, no compiler.
 """
 
 import argparse
@@ -100,6 +101,9 @@ class Memory:
 
     def make(self, kind, dtype, elements):
         segments, length = self.args.segments, self.args.length
+        if kind in ("ids", "labels") and self.args.text:
+            frequencies = 1 / torch.arange(1, self.vocab + 1, dtype=torch.float64, device="cuda")
+            return torch.multinomial(frequencies, elements, replacement=True).int()
         if kind in ("ids", "labels"):
             return torch.randint(self.vocab, (elements,), dtype=torch.int32, device="cuda")
         if kind == "segment_table":
@@ -296,6 +300,7 @@ def main():
     parser.add_argument("--length", type=int, default=4096)
     parser.add_argument("--below", type=float, default=0.85)
     parser.add_argument("--only", default="", help="kernels whose name this expression matches")
+    parser.add_argument("--text", action="store_true", help="ids as often as text has them")
     args = parser.parse_args()
     torch.cuda.init()
     torch.zeros(1, device="cuda")
