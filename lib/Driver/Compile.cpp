@@ -197,6 +197,19 @@ static LogicalResult checkIsNotScheduled(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
+/// Compiling would begin behind the phases that a model still needs, and leave
+/// it out.
+static LogicalResult checkBegins(ModuleOp module, Phase first) {
+  if (first == Phase::Spec)
+    return success();
+  for (Operation &op : *module.getBody())
+    if (isa<ModelOp, StackOp>(op))
+      return op.emitOpError() << "is beside a function with 'hybrid.entry', "
+                                 "with which compiling "
+                                 "begins in a later phase; compile them apart";
+  return success();
+}
+
 Outcome Compiler::run(llvm::SourceMgr &sources) {
   if (Outcome outcome = checkOptions(options); outcome != Outcome::Ok)
     return outcome;
@@ -213,6 +226,8 @@ Outcome Compiler::run(llvm::SourceMgr &sources) {
     return Outcome::BadInput;
 
   firstPhase = firstPhaseOf(*module);
+  if (failed(checkBegins(*module, firstPhase)))
+    return Outcome::BadInput;
   if (Outcome outcome = runPhases(Phase::Spec, Phase::Schedule, *module,
                                   options.targets.front());
       outcome != Outcome::Ok || options.lastPhase < Phase::Schedule)

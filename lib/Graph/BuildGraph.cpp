@@ -159,7 +159,7 @@ static EntryBuilder buildExtend(ModuleOp module, StackOp stack, bool all) {
 /// entry points, here and in later phases.
 static LogicalResult checkNames(ModuleOp module, StackOp stack) {
   for (StringRef name : {"loss", "training_loss", "extend", "extend_all",
-                         "backward", "update"}) {
+                         "backward", "update", "copy_parameters"}) {
     Operation *other = module.lookupSymbol(name);
     if (other && other != stack)
       return other->emitOpError()

@@ -24,7 +24,8 @@ constexpr int64_t kUnitBytes = 16;
 /// Whether the tile is the matrix of a product of one row in a kernel that has
 /// not waited yet, all of whose rows are whole units. In shared memory nothing
 /// may have been before: what threads did there and what the engine does has no
-/// order without a fence.
+/// order without a fence. So the load is in no loop, which would make the
+/// barrier that counts, and bring what is read of it, once more.
 bool KernelLowering::comesInBulk(Value tile) {
   if (!budget.bulk || !plan.isRowMatrix(tile) || !mustWait || !shared.isFresh())
     return false;
@@ -39,8 +40,8 @@ bool KernelLowering::comesInBulk(Value tile) {
     return false;
   const View &view = views[load.getView()];
   int64_t unit = kUnitBytes / storedBytes(view.element);
-  return !view.isAligned && view.known.size() == 2 &&
-         load.getDims() == ArrayRef<int64_t>{0, 1} &&
+  return !load->getParentOfType<scf::ForOp>() && !view.isAligned &&
+         view.known.size() == 2 && load.getDims() == ArrayRef<int64_t>{0, 1} &&
          load.getLimits().size() <= 1 &&
          !ShapedType::isDynamic(view.known[0]) && view.known[1] == 1 &&
          view.known[0] % unit == 0 && shapeOf(tile)[1] % unit == 0 &&

@@ -131,11 +131,12 @@ LogicalResult KernelLowering::lowerFor(scf::ForOp loop) {
   if (failed(lowerBody(loop, made, bounds, pipeline)))
     return failure();
   shared.leaveLoop(mark);
-  // Also a loop that did not run must separate what is before and after.
+  // Also a loop that did not run must separate what is before and after, and
+  // wait for what its barriers would have waited for.
   if (ahead)
     b.waitForCopies(0);
   if (shared.hadBarrier(mark))
-    shared.barrier();
+    shared.barrierAround(mark);
   ValueRange results = made.getResults();
   bindCarried(loop.getResults(), ahead ? results.drop_back() : results);
   return success();

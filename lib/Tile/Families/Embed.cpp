@@ -99,14 +99,17 @@ void EmbedGrad::addThoseOf(Value firstRow) {
         arith::FPToSIOp::create(k.ops(), k.ops().getI32Type(), f32));
   };
   // Bits of an id: the point's turn, its row there, and above them the group.
-  constexpr int64_t word = (int64_t(1) << 31) - 1;
-  Value pointBits =
-      k.splat(k.i32(word ^ ((s.pointRows - 1) * s.turns)), {tile});
+  Value pointBits = k.splat(k.i32(~((s.pointRows - 1) * s.turns)), {tile});
+  // The last group may have rows that the table has not: whoever calls a
+  // function is not asked for the ids.
+  bool isCut = s.vocab % (s.pointRows * s.turns) != 0;
   Value counted = k.iota(0, {tile}), place = k.toF32(counted);
   k.loop(zero, tokens, tile, {}, [&](Value first, ValueRange) {
     Value ids = k.load(k.view(Ids), {first}, {0}, {tile}, {tokens});
     Value isMine = k.both(k.eq(k.both(ids, pointBits), everywhere(firstRow)),
                           k.lt(counted, everywhere(k.sub(tokens, first))));
+    if (isCut)
+      isMine = k.both(isMine, k.lt(ids, everywhere(vocab)));
     Value count =
         k.sum(k.select(isMine, k.full(1.0, {tile}), k.zeros({tile})), 0);
     k.loop(zero, number(k.extract(count, {zero})), 1, {k.f32(-1.0)},

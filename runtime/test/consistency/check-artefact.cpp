@@ -136,7 +136,8 @@ private:
 };
 
 void Checker::report(const char *name, double error, double limit) {
-  bool good = error <= limit;
+  // A limit that was measured may be no number either.
+  bool good = std::isfinite(error) && error <= limit;
   failures += !good;
   std::printf("%-4s %-34s %.3g (limit %.3g)\n", good ? "ok" : "FAIL", name,
               error, limit);

@@ -254,6 +254,74 @@ tile.program @cut_rows(%x: !tile.view<1x1024xbf16>, %p: !matrix, %y: !tile.view<
 
 // -----
 
+// The copies are waited for in front of the product also where the loop in which
+// a barrier comes first does not run.
+// CHECK-LABEL: func.func @around_loop
+// CHECK: mbarrier.init
+// CHECK: cp.async.bulk.shared
+// CHECK: scf.for
+// CHECK: mbarrier.try_wait.parity
+// CHECK: scf.yield {{.*}} i32
+// CHECK: mbarrier.try_wait.parity
+// CHECK: ldmatrix
+!matrix = !tile.view<16x256xbf16>
+!rows = !tile.view<?x32xbf16>
+tile.program @around_loop(%x: !tile.view<1x256xbf16>, %p: !matrix, %r: !rows, %y: !tile.view<1x16xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel]
+    attributes {tile.overlap = array<i64: 1>} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %b = tile.load %p[%c0, %c0] dims [0, 1] : !matrix -> tensor<16x256xbf16>
+  %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x256xbf16> -> tensor<1x256xbf16>
+  %end = tile.dim %r, 0 : !rows
+  %none = arith.constant dense<0.0> : tensor<16x16xf32>
+  %all = scf.for %i = %c0 to %end step %c16 iter_args(%sum = %none) -> tensor<16x16xf32> {
+    %u = tile.load %r[%i, %c0] dims [0, 1] limit(%end) : !rows -> tensor<16x32xbf16>
+    %next = tile.dot %u, %u, %sum {transpose_b} : tensor<16x32xbf16>, tensor<16x32xbf16> -> tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  }
+  %columns = tile.reduce sum %all dim 0 : tensor<16x16xf32>
+  %sum = tile.dot %a, %b, %columns {transpose_b} : tensor<1x256xbf16>, tensor<16x256xbf16> -> tensor<1x16xf32>
+  tile.store %sum, %y[%c0, %c0] dims [0, 1] : tensor<1x16xf32>, !tile.view<1x16xf32>
+  tile.return
+}
+
+// -----
+
+// In a loop the barrier would be made again, and what is in the place read by
+// threads: they copy.
+// CHECK-LABEL: func.func @matrix_in_loop
+// CHECK-NOT: mbarrier
+// CHECK: scf.for
+// CHECK: cp.async.cg.shared
+// CHECK-NOT: mbarrier
+// CHECK: return
+!matrix = !tile.view<64x256xbf16>
+tile.program @matrix_in_loop(%x: !tile.view<1x256xbf16>, %p: !matrix, %y: !tile.view<1x16xf32>)
+    grid affine_map<()[t, s, l, n, c, d] -> (1)> order [parallel]
+    attributes {tile.overlap = array<i64: 0, 1>} {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %none = arith.constant dense<0.0> : tensor<1x16xf32>
+  %all = scf.for %i = %c0 to %c64 step %c16 iter_args(%sum = %none) -> tensor<1x16xf32> {
+    %isSome = arith.cmpi ne, %i, %c16 : index
+    %more = scf.if %isSome -> tensor<1x16xf32> {
+      %b = tile.load %p[%i, %c0] dims [0, 1] : !matrix -> tensor<16x256xbf16>
+      %a = tile.load %x[%c0, %c0] dims [0, 1] : !tile.view<1x256xbf16> -> tensor<1x256xbf16>
+      %next = tile.dot %a, %b, %sum {transpose_b} : tensor<1x256xbf16>, tensor<16x256xbf16> -> tensor<1x16xf32>
+      scf.yield %next : tensor<1x16xf32>
+    } else {
+      scf.yield %sum : tensor<1x16xf32>
+    }
+    scf.yield %more : tensor<1x16xf32>
+  }
+  tile.store %all, %y[%c0, %c0] dims [0, 1] : tensor<1x16xf32>, !tile.view<1x16xf32>
+  tile.return
+}
+
+// -----
+
 // A matrix that the kernel in front may write is loaded behind the wait, by all
 // threads.
 // CHECK-LABEL: func.func @written_matrix
