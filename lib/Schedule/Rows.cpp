@@ -342,7 +342,8 @@ static tile::EmbedShape embedShape(Value table, Value rows) {
 }
 
 /// With many processors each looks after a few rows of the table, so that there
-/// are up to two thousand points: each looks through all ids.
+/// are some two thousand points, more from a vocabulary of 131,072 on: each
+/// looks through all ids.
 static tile::EmbedShape embedGradShape(const TargetTraits &target,
                                        EmbedGradOp op, bool accumulate) {
   tile::EmbedShape shape = embedShape(op.getDtable(), op.getDy());

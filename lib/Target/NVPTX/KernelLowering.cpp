@@ -79,7 +79,8 @@ FailureOr<func::FuncOp> KernelLowering::run() {
   if (usedShared > 0)
     usedShared += llvm::alignTo(overshoot, 128);
   // There is a block for each processor: three on one wait for each other's
-  // matrices, so those of a fifth of its memory ask for a quarter of it.
+  // matrices. So those of a fifth of its memory ask for a quarter of it: beside
+  // a large block of the launch in front there is room for two.
   if (bulkBytes >= budget.sharedBytes / 5)
     usedShared = std::max(usedShared, budget.sharedBytes / 4);
   return kernel;

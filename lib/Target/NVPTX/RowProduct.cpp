@@ -20,8 +20,9 @@
 //
 // Depth is counted in units of 8 elements, 16 bytes, which is a row of the
 // 8 x 8 matrices that `ldmatrix` loads: it reads 8 rows (q, c) of one half h of
-// their 16. Unit u of row c is at u xor c mod 8, so places that lie C units
-// from each other leave all eight in different banks.
+// their 16. Unit u of row c is at u xor c mod 8, or c units further where the
+// copy engine brought it, so places that lie C units from each other leave all
+// eight in different banks.
 //
 //===----------------------------------------------------------------------===//
 

@@ -63,6 +63,7 @@ typedef struct hyb_argument {
  * in any order: contiguous, in the memory of the model's device, and starting
  * at a multiple of 64 bytes on the host and of 256 on a GPU. An output must not
  * overlap any other argument. Nothing is written when an argument is refused.
+ * What tensors hold is not looked at: ids must be rows of their table.
  *
  * In a context with a stream of the caller, the call returns when its work is
  * in the stream: the tensors may be used there at once, and must not be freed

@@ -219,7 +219,7 @@ tile.program @row_product(%x: !tile.view<1x1024xbf16>, %p: !matrix, %q: !matrix,
 
 // Rows past a limit are not copied: fewer bytes are expected, and the place is
 // cleared. A block with a large matrix asks for a quarter of a processor's memory:
-// three of them never lie on one.
+// beside a large one of another launch there is room for two.
 // CHECK-LABEL: func.func @cut_rows
 // CHECK-SAME: hybrid.shared_bytes = 58112 : i64
 // CHECK: mbarrier.init
