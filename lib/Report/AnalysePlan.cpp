@@ -252,7 +252,10 @@ static const PlanEntry *findEntry(const Plan &plan, StringRef name) {
 static LogicalResult compareRecompute(ModuleOp graph, StringRef target,
                                       int64_t context, PlanReport &report) {
   static constexpr llvm::StringLiteral name = "hybrid.recompute";
-  auto loss = graph.lookupSymbol<func::FuncOp>("loss");
+  // What is differentiated.
+  auto loss = graph.lookupSymbol<func::FuncOp>("training_loss");
+  if (!loss)
+    loss = graph.lookupSymbol<func::FuncOp>("loss");
   auto chosen = loss->getAttrOfType<StringAttr>(name);
   for (StringRef choice : {"none", "selective", "layer"}) {
     loss->setAttr(name, StringAttr::get(graph.getContext(), choice));
