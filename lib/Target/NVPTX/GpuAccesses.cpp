@@ -200,13 +200,10 @@ GpuBuilder::Values GpuBuilder::loadIf(Value condition, Type element,
     result = LLVM::LLVMStructType::getLiteral(
         getContext(), SmallVector<Type>(words, wordType));
   Value wanted = arith::ExtUIOp::create(*this, getI32Type(), condition);
-  auto load = LLVM::InlineAsmOp::create(
-      *this, result, ValueRange{address, wanted}, text, constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  Value load = assembly(text, constraints, {address, wanted}, result);
   Values values;
   for (int64_t n = 0; n < words; ++n) {
-    Value value = words == 1 ? load.getResult(0) : field(load.getResult(0), n);
+    Value value = words == 1 ? load : field(load, n);
     if (word == 1)
       value = arith::TruncIOp::create(*this, getI8Type(), value);
     values.push_back(value);
@@ -232,8 +229,5 @@ void GpuBuilder::storeIf(Value condition, ValueRange elements, Value address) {
   Values operands{address,
                   arith::ExtUIOp::create(*this, getI32Type(), condition)};
   llvm::append_range(operands, words);
-  LLVM::InlineAsmOp::create(*this, TypeRange(), operands, text, constraints,
-                            /*has_side_effects=*/true,
-                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                            LLVM::AsmDialectAttr(), ArrayAttr());
+  assembly(text, constraints, operands);
 }

@@ -158,12 +158,18 @@ Value GpuBuilder::isFirstCopy(const Layout &layout) {
 // Exchange
 //===----------------------------------------------------------------------===//
 
+Value GpuBuilder::assembly(StringRef text, StringRef constraints,
+                           ValueRange operands, Type result) {
+  auto made = LLVM::InlineAsmOp::create(
+      *this, result ? TypeRange(result) : TypeRange(), operands, text,
+      constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return result ? made.getResult(0) : Value();
+}
+
 /// The instruction has no operands; no access to memory is moved past it.
 static void control(GpuBuilder &b, StringRef text) {
-  LLVM::InlineAsmOp::create(b, TypeRange(), ValueRange(), text, "~{memory}",
-                            /*has_side_effects=*/true, /*is_align_stack=*/false,
-                            LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
-                            ArrayAttr());
+  b.assembly(text, "~{memory}", {});
 }
 
 void GpuBuilder::waitForPredecessor() {
@@ -171,11 +177,7 @@ void GpuBuilder::waitForPredecessor() {
 }
 
 Value GpuBuilder::madeHere(Value value) {
-  return LLVM::InlineAsmOp::create(
-             *this, value.getType(), value, "mov.b32 $0, $1;", "=f,f",
-             /*has_side_effects=*/true, /*is_align_stack=*/false,
-             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-      .getResult(0);
+  return assembly("mov.b32 $0, $1;", "=f,f", value, value.getType());
 }
 
 void GpuBuilder::releaseSuccessor() {
@@ -288,8 +290,8 @@ void GpuBuilder::waitForCopies(int64_t pending) {
 }
 
 /// The instruction's operands in shared memory are 32-bit numbers there.
-static void assembly(GpuBuilder &b, const Twine &text, StringRef constraints,
-                     ValueRange operands) {
+static void sharedAssembly(GpuBuilder &b, const Twine &text,
+                           StringRef constraints, ValueRange operands) {
   GpuBuilder::Values values;
   for (Value operand : operands) {
     auto pointer = dyn_cast<LLVM::LLVMPointerType>(operand.getType());
@@ -298,16 +300,13 @@ static void assembly(GpuBuilder &b, const Twine &text, StringRef constraints,
                          ? LLVM::PtrToIntOp::create(b, b.getI32Type(), operand)
                          : operand);
   }
-  LLVM::InlineAsmOp::create(
-      b, TypeRange(), values, text.str(), (constraints + ",~{memory}").str(),
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  b.assembly(text.str(), (constraints + ",~{memory}").str(), values);
 }
 
 void GpuBuilder::initArrivals(Value barrier, int64_t arrivals) {
-  assembly(*this,
-           "mbarrier.init.shared::cta.b64 [$0], " + Twine(arrivals) + ";", "r",
-           barrier);
+  sharedAssembly(*this,
+                 "mbarrier.init.shared::cta.b64 [$0], " + Twine(arrivals) + ";",
+                 "r", barrier);
 }
 
 void GpuBuilder::showArrivals() {
@@ -315,22 +314,24 @@ void GpuBuilder::showArrivals() {
 }
 
 void GpuBuilder::expectBytes(Value barrier, Value bytes) {
-  assembly(*this, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
-           "r,r", {barrier, bytes});
+  sharedAssembly(*this,
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;",
+                 "r,r", {barrier, bytes});
 }
 
 void GpuBuilder::copyInBulk(Value shared, Value global, int64_t bytes,
                             Value barrier) {
-  assembly(*this,
-           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-           "[$0], [$1], $2, [$3];",
-           "r,l,r,r", {shared, global, i32(bytes), barrier});
+  sharedAssembly(
+      *this,
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[$0], [$1], $2, [$3];",
+      "r,l,r,r", {shared, global, i32(bytes), barrier});
 }
 
 void GpuBuilder::waitForArrivals(Value barrier, Value parity) {
-  assembly(*this,
-           "{\n\t.reg .pred over;\nHYB_WAIT_${:uid}:\n\t"
-           "mbarrier.try_wait.parity.shared::cta.b64 over, [$0], $1;\n\t"
-           "@!over bra HYB_WAIT_${:uid};\n}",
-           "r,r", {barrier, parity});
+  sharedAssembly(*this,
+                 "{\n\t.reg .pred over;\nHYB_WAIT_${:uid}:\n\t"
+                 "mbarrier.try_wait.parity.shared::cta.b64 over, [$0], $1;\n\t"
+                 "@!over bra HYB_WAIT_${:uid};\n}",
+                 "r,r", {barrier, parity});
 }

@@ -76,6 +76,11 @@ public:
   /// same place do no harm.
   mlir::Value isFirstWarp(const Layout &layout);
 
+  /// PTX that is neither moved nor left out. Where memory must not be moved
+  /// past it, `constraints` end with "~{memory}". Null without a `result`.
+  mlir::Value assembly(llvm::StringRef text, llvm::StringRef constraints,
+                       mlir::ValueRange operands, mlir::Type result = {});
+
   // The kernels in front and behind, of which parts may run beside this one.
   /// Until the kernel in front has ended and all it wrote is seen.
   void waitForPredecessor();

@@ -77,7 +77,7 @@ LogicalResult KernelEmitter::emitConversion(Operation *op) {
   Values words;
   for (size_t n = 0; n < from.size(); n += 2)
     words.push_back(
-        assembly(text, "=r,f,f", {from[n + 1], from[n]}, b.getI32Type()));
+        b.assembly(text, "=r,f,f", {from[n + 1], from[n]}, b.getI32Type()));
   tiles[trunc.getResult()] = words;
   return success();
 }

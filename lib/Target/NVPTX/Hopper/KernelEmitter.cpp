@@ -220,9 +220,10 @@ LogicalResult KernelEmitter::emitRoles(RolesOp roles, unsigned role,
   int64_t registers = roles.getRegisters()[role],
           share = std::min<int64_t>(65536 / threads / 8 * 8, 248);
   if (count > 1 && registers != share)
-    assembly(std::string("setmaxnreg.") + (registers > share ? "inc" : "dec") +
-                 ".sync.aligned.u32 " + std::to_string(registers) + ";",
-             "", {});
+    b.assembly(std::string("setmaxnreg.") +
+                   (registers > share ? "inc" : "dec") + ".sync.aligned.u32 " +
+                   std::to_string(registers) + ";",
+               "", {});
   firstWarpgroup = first;
   roleThreads = own * kWarpgroupThreads;
   Block &body = roles.getBodies()[role].front();

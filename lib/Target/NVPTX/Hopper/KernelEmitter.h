@@ -78,8 +78,6 @@ private:
   void bindValues(mlir::ValueRange values, mlir::ValueRange flat);
 
   // Barriers and copies (SharedAccess.cpp).
-  mlir::Value assembly(llvm::StringRef text, llvm::StringRef constraints,
-                       mlir::ValueRange operands, mlir::Type result = {});
   mlir::Value barrierAddress(mlir::Value barriers, mlir::Value index);
   mlir::Value copyAddress(mlir::TypedValue<BufferType> buffer,
                           mlir::Value copy);

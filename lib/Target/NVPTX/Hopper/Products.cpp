@@ -125,7 +125,7 @@ void KernelEmitter::emitProduct(ProductOp product) {
   text += "}";
   Type result = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(sums, b.getF32Type()));
-  Value made = assembly(text, constraints + ",~{memory}", operands, result);
+  Value made = b.assembly(text, constraints + ",~{memory}", operands, result);
   Values &registers = tiles[product.getResult()];
   for (int64_t n = 0; n < sums; ++n)
     registers.push_back(b.field(made, n));
@@ -138,7 +138,7 @@ void KernelEmitter::emitProductWait(ProductWaitOp wait) {
   Values operands;
   appendValues(wait.getFlights(), operands);
   if (operands.empty()) {
-    assembly(text, "~{memory}", {});
+    b.assembly(text, "~{memory}", {});
     return;
   }
   std::string outputs, ties;
@@ -148,7 +148,7 @@ void KernelEmitter::emitProductWait(ProductWaitOp wait) {
   }
   Type result = LLVM::LLVMStructType::getLiteral(
       b.getContext(), SmallVector<Type>(operands.size(), b.getF32Type()));
-  Value made = assembly(text, outputs + ties + "~{memory}", operands, result);
+  Value made = b.assembly(text, outputs + ties + "~{memory}", operands, result);
   Values settled;
   for (size_t n = 0; n < operands.size(); ++n)
     settled.push_back(operands.size() == 1 ? made : b.field(made, n));

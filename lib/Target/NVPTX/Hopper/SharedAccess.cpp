@@ -13,15 +13,6 @@ using namespace mlir;
 using namespace hybrid;
 using namespace hybrid::hopper;
 
-Value KernelEmitter::assembly(StringRef text, StringRef constraints,
-                              ValueRange operands, Type result) {
-  auto made = LLVM::InlineAsmOp::create(
-      b, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-  return result ? made.getResult(0) : Value();
-}
-
 Value KernelEmitter::barrierAddress(Value barriers, Value index) {
   Value offset = b.mul(mapping.lookupOrDefault(index), b.i32(8));
   return b.add(b.add(sharedBase, b.i32(offsets[barriers])), offset);
@@ -61,7 +52,7 @@ void KernelEmitter::emitTensorLoad(TensorLoadOp load) {
       operands.push_back(
           n == 0 ? b.add(at, b.i32(panel * BufferType::kPanelColumns)) : at);
     }
-    assembly(text, constraints + ",~{memory}", operands);
+    b.assembly(text, constraints + ",~{memory}", operands);
   }
 }
 
@@ -89,27 +80,27 @@ void KernelEmitter::emitClearRows(ClearRowsOp clear) {
     Value address = b.add(b.add(base, b.mul(row, b.i32(kPieceBytes * kPieces))),
                           b.add(b.mul(panel, b.i32(type.getPanelBytes())),
                                 b.mul(inPanel, b.i32(kPieceBytes))));
-    assembly("st.shared.v4.b32 [$0], {$1, $1, $1, $1};", "r,r,~{memory}",
-             {address, b.i32(0)});
+    b.assembly("st.shared.v4.b32 [$0], {$1, $1, $1, $1};", "r,r,~{memory}",
+               {address, b.i32(0)});
   }
-  assembly("fence.proxy.async.shared::cta;", "~{memory}", {});
+  b.assembly("fence.proxy.async.shared::cta;", "~{memory}", {});
 }
 
 LogicalResult KernelEmitter::emitShared(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<ExpectOp>([&](ExpectOp expect) {
-        assembly("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " +
-                     std::to_string(expect.getBytes()) + ";",
-                 "r,~{memory}",
-                 barrierAddress(expect.getBarriers(), expect.getIndex()));
+        b.assembly("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], " +
+                       std::to_string(expect.getBytes()) + ";",
+                   "r,~{memory}",
+                   barrierAddress(expect.getBarriers(), expect.getIndex()));
         return success();
       })
       .Case<ArriveOp>([&](ArriveOp arrive) {
-        assembly("{\n\t.reg .pred first;\n\tsetp.eq.u32 first, $1, 0;\n\t"
-                 "@first mbarrier.arrive.shared::cta.b64 _, [$0];\n}",
-                 "r,r,~{memory}",
-                 {barrierAddress(arrive.getBarriers(), arrive.getIndex()),
-                  b.lane()});
+        b.assembly("{\n\t.reg .pred first;\n\tsetp.eq.u32 first, $1, 0;\n\t"
+                   "@first mbarrier.arrive.shared::cta.b64 _, [$0];\n}",
+                   "r,r,~{memory}",
+                   {barrierAddress(arrive.getBarriers(), arrive.getIndex()),
+                    b.lane()});
         return success();
       })
       .Case<WaitOp>([&](WaitOp wait) {
@@ -118,13 +109,14 @@ LogicalResult KernelEmitter::emitShared(Operation *op) {
         return success();
       })
       .Case<SyncOp>([&](SyncOp sync) {
-        assembly("bar.sync $0, " + std::to_string(sync.getThreads()) + ";",
-                 "r,~{memory}", mapping.lookupOrDefault(sync.getNumber()));
+        b.assembly("bar.sync $0, " + std::to_string(sync.getThreads()) + ";",
+                   "r,~{memory}", mapping.lookupOrDefault(sync.getNumber()));
         return success();
       })
       .Case<SignalOp>([&](SignalOp signal) {
-        assembly("bar.arrive $0, " + std::to_string(signal.getThreads()) + ";",
-                 "r,~{memory}", mapping.lookupOrDefault(signal.getNumber()));
+        b.assembly("bar.arrive $0, " + std::to_string(signal.getThreads()) +
+                       ";",
+                   "r,~{memory}", mapping.lookupOrDefault(signal.getNumber()));
         return success();
       })
       .Case<TensorLoadOp>(
@@ -145,11 +137,11 @@ LogicalResult KernelEmitter::emitShared(Operation *op) {
         return success();
       })
       .Case<ProductFenceOp>([&](auto) {
-        assembly("wgmma.fence.sync.aligned;", "~{memory}", {});
+        b.assembly("wgmma.fence.sync.aligned;", "~{memory}", {});
         return success();
       })
       .Case<ProductCommitOp>([&](auto) {
-        assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {});
+        b.assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {});
         return success();
       })
       .Case<AccumulatorOp>([&](AccumulatorOp start) {
