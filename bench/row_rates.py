@@ -97,15 +97,14 @@ class Memory:
             self.pool[key] = self.make(kind, dtype, elements)
         return self.pool[key]
 
-    special = ("ids", "labels", "weights", "segment_table", "token_segment", "scalars")
+    special = ("ids", "labels", "tokens_by_id", "weights", "segment_table", "token_segment", "scalars")
 
     def make(self, kind, dtype, elements):
         segments, length = self.args.segments, self.args.length
-        if kind in ("ids", "labels") and self.args.text:
-            frequencies = 1 / torch.arange(1, self.vocab + 1, dtype=torch.float64, device="cuda")
-            return torch.multinomial(frequencies, elements, replacement=True).int()
         if kind in ("ids", "labels"):
-            return torch.randint(self.vocab, (elements,), dtype=torch.int32, device="cuda")
+            return self.ids(elements)
+        if kind == "tokens_by_id":
+            return tokens_by_id(self.ids(elements // 3)).flatten()
         if kind == "segment_table":
             rows = [[n * length, (n + 1) * length, n, 0] for n in range(segments)]
             return torch.tensor(rows, dtype=torch.int32, device="cuda").flatten()
@@ -114,6 +113,23 @@ class Memory:
         if kind in ("weights", "scalars"):
             return torch.ones(elements, dtype=dtype, device="cuda")
         return torch.empty(elements, dtype=dtype, device="cuda").uniform_(0.1, 1.0)
+
+    def ids(self, count):
+        if not self.args.text:
+            return torch.randint(self.vocab, (count,), dtype=torch.int32, device="cuda")
+        frequencies = 1 / torch.arange(1, self.vocab + 1, dtype=torch.float64, device="cuda")
+        return torch.multinomial(frequencies, count, replacement=True).int()
+
+
+def tokens_by_id(ids):
+    """Rows (token, id, end) in the order of ids: `end` is where the tokens of an id
+    end if this is its first, else the row's own number."""
+    sorted_ids, tokens = torch.sort(ids, stable=True)
+    number = torch.arange(len(ids), device=ids.device)
+    ends = torch.searchsorted(sorted_ids, sorted_ids, right=True)
+    firsts = torch.searchsorted(sorted_ids, sorted_ids)
+    end = torch.where(firsts == number, ends, number)
+    return torch.stack((tokens, sorted_ids, end), dim=1).int()
 
 
 def extent(view):
@@ -127,8 +143,10 @@ def bytes_moved(entry, name, views, memory):
         count, kind = view["count"], view["kind"]
         if name.startswith("embed") and kind in ("param_copy", "param", "gradient"):
             # Rows of the table that the call has tokens of.
-            ids = next(n for n, other in enumerate(views) if other["kind"] == "ids")
-            tensor = memory.of(views[ids], ids)
+            n, ids = next((n, v) for n, v in enumerate(views) if v["kind"] in ("ids", "tokens_by_id"))
+            tensor = memory.of(ids, n)
+            if ids["kind"] == "tokens_by_id":
+                tensor = tensor[1::3]
             count = tensor.unique().numel() * view["sizes"][1]
         overwritten = view["in_place"] or (
             kind == "gradient" if entry == "backward" else kind in ("param", "moment1", "moment2")

@@ -85,6 +85,7 @@ unsigned PlaceAssigner::addBuffer(BufferKind kind, StringRef name,
 std::optional<BufferKind> kindOfRole(StringRef role) {
   return llvm::StringSwitch<std::optional<BufferKind>>(role)
       .Case("ids", BufferKind::Ids)
+      .Case("tokens_by_id", BufferKind::TokensById)
       .Case("labels", BufferKind::Labels)
       .Case("weights", BufferKind::Weights)
       .Case("param", BufferKind::Param)

@@ -27,6 +27,8 @@ llvm::StringRef hybrid::stringifyBufferKind(BufferKind kind) {
     return "state";
   case BufferKind::Ids:
     return "ids";
+  case BufferKind::TokensById:
+    return "tokens_by_id";
   case BufferKind::Labels:
     return "labels";
   case BufferKind::Weights:

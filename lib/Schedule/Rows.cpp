@@ -372,8 +372,55 @@ LogicalResult hybrid::scheduleOp(Scheduler &scheduler, EmbedGradOp op) {
   });
 }
 
+/// The tokens in the order of `ids`, which the entry gets beside the ids of a
+/// batch; null for other ids. The argument is added where there is none yet.
+static Value tokensById(Value ids) {
+  constexpr StringLiteral role = "tokens_by_id";
+  auto argument = dyn_cast<BlockArgument>(ids);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  if (!function)
+    return {};
+  auto hasRole = [&](BlockArgument other, StringRef wanted) {
+    auto role = function.getArgAttrOfType<StringAttr>(other.getArgNumber(),
+                                                      "hybrid.role");
+    return role && role == wanted;
+  };
+  if (!hasRole(argument, "ids"))
+    return {};
+  for (BlockArgument other : function.getArguments())
+    if (hasRole(other, role))
+      return other;
+  Builder builder(ids.getContext());
+  unsigned number = function.getNumArguments();
+  LogicalResult added = function.insertArgument(
+      number,
+      RankedTensorType::get({ShapedType::kDynamic, 3}, builder.getI32Type()),
+      builder.getDictionaryAttr(
+          builder.getNamedAttr("hybrid.role", builder.getStringAttr(role))),
+      ids.getLoc());
+  assert(succeeded(added) && "an argument more");
+  (void)added;
+  return function.getArgument(number);
+}
+
 Value hybrid::scheduleAccumulated(Scheduler &scheduler, EmbedGradOp op,
                                   OpBuilder &builder, Value sum) {
+  if (Value byId = tokensById(op.getIds())) {
+    scheduler.chose(op, "HYB-S510",
+                    "added to the gradient, a row by all of its tokens",
+                    "the runtime gives the tokens in the order of their ids");
+    tile::ProgramOp program =
+        scheduler.programs.get(op, "by id", [&](OpBuilder &programs, ModuleOp) {
+          return tile::buildEmbedGradByIds(
+              programs, op.getLoc(), embedShape(op.getDtable(), op.getDy()));
+        });
+    return scheduler
+        .dispatch(builder, op.getLoc(), program, {byId, op.getDy(), sum},
+                  sum.getType(), /*ties=*/{0, 2})
+        ->getResult(0);
+  }
   tile::ProgramOp program = scheduler.programs.get(
       op, "accumulate", [&](OpBuilder &programs, ModuleOp) {
         return tile::buildEmbedGrad(programs, op.getLoc(),
@@ -447,7 +494,7 @@ static tile::ProgramOp sumOfParts(Scheduler &scheduler, ReduceTokensOp op,
 LogicalResult hybrid::scheduleOp(Scheduler &scheduler, ReduceTokensOp op) {
   if (!scheduler.target.takesTurns) {
     OpBuilder builder(op);
-    scheduler.chose(op, "HYB-S507", "summed in parts, then over the parts",
+    scheduler.chose(op, "HYB-S511", "summed in parts, then over the parts",
                     "columns alone leave processors idle");
     Value parts = sumParts(scheduler, op, builder);
     op->replaceAllUsesWith(scheduler.dispatch(

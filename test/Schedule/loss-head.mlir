@@ -44,7 +44,7 @@ func.func @backward(%w: tensor<20000x16xf32> {hybrid.role = "param", hybrid.path
 // CHECK-LABEL: func.func @tied
 // CHECK:         %[[R:.*]]:2 = hybrid.pieces of 65536 rows(%{{.*}}, %arg3, %arg4) sums(%arg2)
 // CHECK:           hybrid.dispatch @cross_entropy_grad_{{[0-9a-f]+}}(%{{.*}}, %{{.*}}, %{{.*}}) :
-// CHECK:         hybrid.dispatch @embed_grad_{{[0-9a-f]+}}(%arg1, %{{.*}}, %[[R]]#1) ties = [0, 2]
+// CHECK:         hybrid.dispatch @embed_grad_{{[0-9a-f]+}}(%arg5, %{{.*}}, %[[R]]#1) ties = [0, 2]
 func.func @tied(%c: tensor<64x16xbf16> {hybrid.role = "input", hybrid.path = "w"},
                 %ids: tensor<?xi32> {hybrid.role = "ids"},
                 %dw: tensor<64x16xf32> {hybrid.role = "gradient", hybrid.path = "w"},

@@ -37,6 +37,7 @@ enum class BufferKind {
   Gradient,
   State,
   Ids,
+  TokensById,
   Labels,
   Weights,
   SegmentTable,

@@ -159,3 +159,67 @@ ProgramOp hybrid::tile::buildEmbedGrad(OpBuilder &builder, Location loc,
   grad.addThoseOf(firstRow);
   return k.finish();
 }
+
+/// A point has the tokens of one id, if its number is that of the first of
+/// them, and adds up their rows before it touches the table's.
+ProgramOp hybrid::tile::buildEmbedGradByIds(OpBuilder &builder, Location loc,
+                                            const EmbedShape &s) {
+  enum View : unsigned { ById, Dy, DTable };
+  enum Column : int64_t { Token, Id, End, NumColumns };
+  // Rows that are on their way at once: twice as many take so many registers
+  // that fewer blocks share a processor.
+  constexpr int64_t group = 4;
+  // Wider rows are of several points.
+  constexpr int64_t widest = 2048;
+  const int64_t parts = llvm::divideCeil(s.width, widest);
+  const int64_t columns =
+      parts == 1 ? s.width
+                 : llvm::alignTo(llvm::divideCeil(s.width, parts), 128);
+  MLIRContext *c = builder.getContext();
+  Type types[] = {KernelBuilder::viewTypeI32(c, {kDynamic, NumColumns}),
+                  KernelBuilder::viewType(c, {kDynamic, s.width}, s.element),
+                  KernelBuilder::viewType(c, {s.vocab, s.width})};
+  SmallVector<AffineExpr> points{Symbols(c).tokens};
+  if (parts > 1)
+    points.push_back(getAffineConstantExpr(parts, c));
+  SmallVector<Order> order(points.size(), Order::parallel);
+  KernelBuilder k(builder, loc, "embed_grad", points, order, types);
+  Value number = k.id(0), tokens = k.dim(k.view(ById), 0);
+  Value column = parts > 1 ? k.mul(k.id(1), k.idx(columns)) : k.idx(0);
+  auto at = [&](Value row, Column of) {
+    return k.toIndex(k.loadScalar(k.view(ById), {row, k.idx(of)}));
+  };
+  // Columns are cut where they are of several points.
+  auto limits = [&](Value rows) {
+    return parts > 1 ? KernelBuilder::Values{rows, k.idx(s.width)}
+                     : KernelBuilder::Values{};
+  };
+  Value end = at(number, End);
+  k.when(k.lt(number, end), [&] {
+    Value id = at(number, Id), token = at(number, Token);
+    KernelBuilder::Values tableLimits = limits(k.idx(s.vocab));
+    Value old =
+        k.load(k.view(DTable), {id, column}, {0, 1}, {1, columns}, tableLimits);
+    Value first = k.load(k.view(Dy), {token, column}, {0, 1}, {1, columns},
+                         limits(tokens));
+    Value sum =
+        k.loop(k.add(number, k.idx(1)), end, group, {first},
+               [&](Value from, ValueRange carried) {
+                 Value last = k.sub(end, k.idx(1)), sum = carried[0];
+                 SmallVector<Value> rows;
+                 for (int64_t n = 0; n < group; ++n) {
+                   Value next = k.add(from, k.idx(n));
+                   // Zeros behind the last.
+                   Value limit = k.select(k.lt(next, end), tokens, k.idx(0));
+                   rows.push_back(k.load(
+                       k.view(Dy), {at(k.min(next, last), Token), column},
+                       {0, 1}, {1, columns}, {limit, k.idx(s.width)}));
+                 }
+                 for (Value row : rows)
+                   sum = k.add(sum, row);
+                 return KernelBuilder::Values{sum};
+               })[0];
+    k.store(k.add(old, sum), k.view(DTable), {id, column}, {0, 1}, tableLimits);
+  });
+  return k.finish();
+}

@@ -8,7 +8,10 @@
 
 #include "core/Batch.h"
 
+#include "core/Plan.h"
+
 #include <cinttypes>
+#include <numeric>
 
 namespace hyb::rt {
 
@@ -75,6 +78,28 @@ void fillSegmentTables(const std::vector<SegmentRows> &segments, int32_t *table,
     std::fill(tokenSegment + begin, tokenSegment + end,
               static_cast<int32_t>(i));
     begin = end;
+  }
+}
+
+void fillTokensById(const hyb_batch &batch, int64_t vocabulary,
+                    std::vector<int32_t> &places, int32_t *table) {
+  // Counted at the next id, so that the sums are where an id begins.
+  places.assign(static_cast<size_t>(vocabulary) + 1, 0);
+  for (int64_t i = 0; i < batch.tokens; ++i)
+    ++places[static_cast<size_t>(batch.ids[i]) + 1];
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  for (int64_t i = 0; i < batch.tokens; ++i) {
+    int32_t id = batch.ids[i];
+    int32_t place = places[static_cast<size_t>(id)]++;
+    int32_t *row = table + kTokensByIdColumns * place;
+    row[0] = static_cast<int32_t>(i);
+    row[1] = id;
+    row[2] = place;
+  }
+  // Every place is now where the id ends.
+  for (int32_t first = 0; first < batch.tokens;) {
+    int32_t *row = table + kTokensByIdColumns * first;
+    first = row[2] = places[static_cast<size_t>(row[1])];
   }
 }
 

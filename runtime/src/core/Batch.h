@@ -38,6 +38,13 @@ struct SegmentRows {
 void fillSegmentTables(const std::vector<SegmentRows> &segments, int32_t *table,
                        int32_t *tokenSegment);
 
+/// Writes the tokens in the order of their ids, and of their place where ids
+/// are the same, as rows (token, id, end): `end` is the row behind the last of
+/// this id where the row is the first of it, else the row's own number. The ids
+/// have been checked; `places` is memory that lives from call to call.
+void fillTokensById(const hyb_batch &batch, int64_t vocabulary,
+                    std::vector<int32_t> &places, int32_t *table);
+
 } // namespace hyb::rt
 
 #endif // HYBRID_RUNTIME_CORE_BATCH_H

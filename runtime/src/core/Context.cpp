@@ -54,15 +54,18 @@ Status Context::makeRoom(StagedMemory &memory, int64_t bytes) {
   return Status();
 }
 
-Status Context::placeInputs(int64_t tokens, int64_t segments, bool withLabels,
-                            int64_t randomKeys) {
-  int64_t elements[InputCount] = {tokens,
-                                  withLabels ? tokens : 0,
-                                  withLabels ? tokens : 0,
-                                  4 * segments,
-                                  tokens,
-                                  randomKeys * kRandomKeyStride /
-                                      kElementBytes};
+Status Context::placeInputs(int64_t tokens, int64_t segments,
+                            const PlanEntry *whole) {
+  int64_t elements[InputCount] = {};
+  elements[Ids] = elements[TokenSegment] = tokens;
+  elements[SegmentTable] = 4 * segments;
+  if (whole) {
+    elements[Labels] = elements[Weights] = tokens;
+    if (whole->readsTokensById)
+      elements[TokensById] = tokens * kTokensByIdColumns;
+    elements[RandomKeys] = static_cast<int64_t>(whole->randomKeys.size()) *
+                           kRandomKeyStride / kElementBytes;
+  }
   places = InputPlaces();
   for (size_t i = 0; i < InputCount; ++i) {
     places.offset[i] = places.bytes;
@@ -85,6 +88,7 @@ void Context::bindBuffers(Bindings &bindings) const {
     bindings.segmentTable = inputs.deviceAt(places.offset[SegmentTable]);
     bindings.tokenSegment = inputs.deviceAt(places.offset[TokenSegment]);
   }
+  bindings.tokensById = inputs.deviceAt(places.offset[TokensById]);
   bindings.randomKeys = inputs.deviceAt(places.offset[RandomKeys]);
   bindings.loss = losses.device.data();
   bindings.logits = logits.device.data();
@@ -166,6 +170,13 @@ Status Context::run(const PlanEntry &entry, const CallShape &shape,
     return failure(HYB_INVALID_FILE,
                    "entry '%s' takes random keys, which whole sequences alone "
                    "are given; compile the spec again",
+                   entry.name.c_str());
+  if (entry.readsTokensById &&
+      shape.symbols[Symbols::Tokens] * kTokensByIdColumns * kElementBytes >
+          places.offset[RandomKeys] - places.offset[TokensById])
+    return failure(HYB_INVALID_FILE,
+                   "entry '%s' takes tokens in the order of their ids, which "
+                   "whole sequences alone are given; compile the spec again",
                    entry.name.c_str());
   if (poison)
     HYB_TRY(runner->fill(arena.data(), arena.bytes(), kNotANumber));

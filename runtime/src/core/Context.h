@@ -95,6 +95,7 @@ private:
     Weights,
     SegmentTable,
     TokenSegment,
+    TokensById,
     RandomKeys,
     InputCount
   };
@@ -106,9 +107,10 @@ private:
   Context() = default;
   // Memory and launch lists (Context.cpp).
   Status makeRoom(StagedMemory &memory, int64_t bytes);
-  /// Places for the inputs of a call; labels and weights only `withLabels`.
-  Status placeInputs(int64_t tokens, int64_t segments, bool withLabels,
-                     int64_t randomKeys = 0);
+  /// Places for the inputs of a call; labels, weights and what else an entry
+  /// reads only for the `whole` sequences of one.
+  Status placeInputs(int64_t tokens, int64_t segments,
+                     const PlanEntry *whole = nullptr);
   Status run(const PlanEntry &entry, const CallShape &shape, Bindings bindings);
   Status refreshCopies(const PlanEntry &entry);
   Result<PlanInstance *> prepare(const PlanEntry &entry,
@@ -164,6 +166,8 @@ private:
   DeviceMemory arena;
   StagedMemory inputs, losses, logits, scalars;
   InputPlaces places;
+  /// Of `fillTokensById`.
+  std::vector<int32_t> idPlaces;
   /// Logits of a call that takes several rounds.
   Memory gathered;
   /// Of calls of functions, in the order in which they were made: a call with

@@ -33,8 +33,7 @@ Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
     shape.symbols[Symbols::Longest] =
         std::max(shape.symbols[Symbols::Longest], batch.segments[i].length);
   }
-  HYB_TRY(placeInputs(tokens, batch.segment_count, /*withLabels=*/true,
-                      static_cast<int64_t>(entry->randomKeys.size())));
+  HYB_TRY(placeInputs(tokens, batch.segment_count, entry));
   HYB_TRY(makeRoom(losses, tokens * kElementBytes));
   fillSegmentTables(segments,
                     inputs.hostAt<int32_t>(places.offset[SegmentTable]),
@@ -42,6 +41,9 @@ Status Context::runWholeSequences(const hyb_batch &batch, const char *entryName,
   std::copy_n(batch.ids, tokens, inputs.hostAt<int32_t>(places.offset[Ids]));
   std::copy_n(batch.labels, tokens,
               inputs.hostAt<int32_t>(places.offset[Labels]));
+  if (entry->readsTokensById)
+    fillTokensById(batch, owner->meta().vocabulary, idPlaces,
+                   inputs.hostAt<int32_t>(places.offset[TokensById]));
   float *weights = inputs.hostAt<float>(places.offset[Weights]);
   if (batch.weights)
     std::copy_n(batch.weights, tokens, weights);

@@ -158,8 +158,8 @@ Status Context::extendTo(State &state, const hyb_batch &batch, hyb_logits which,
     HYB_TRY(clearGathered(elements));
   }
   while (!round.segments.empty()) {
-    HYB_TRY(placeInputs(round.tokens,
-                        static_cast<int64_t>(round.segments.size()), false));
+    HYB_TRY(
+        placeInputs(round.tokens, static_cast<int64_t>(round.segments.size())));
     int32_t *ids = inputs.hostAt<int32_t>(places.offset[Ids]);
     for (size_t k = 0; k < round.segments.size(); ++k)
       ids = std::copy_n(batch.ids + round.rowOf(k, starts),

@@ -45,9 +45,12 @@ enum class BufferKind : uint8_t {
   Output,
   Constant,
   ParamCopy,
-  RandomKey
+  RandomKey,
+  TokensById
 };
-inline constexpr size_t kBufferKinds = 19;
+inline constexpr size_t kBufferKinds = 20;
+/// Of a buffer of tokens by id (fillTokensById).
+inline constexpr int64_t kTokensByIdColumns = 3;
 
 const char *bufferKindName(BufferKind kind);
 
@@ -155,6 +158,8 @@ struct PlanEntry {
   std::vector<uint32_t> arguments;
   /// The buffers that get a random word for every call.
   std::vector<uint32_t> randomKeys;
+  /// Whether launches read the tokens in the order of their ids.
+  bool readsTokensById = false;
 
   /// Of a launch with one that is a product: the alternative that reads the
   /// factors, itself or the one of the launch in front that makes parts.

@@ -101,6 +101,8 @@ Result<int64_t> PlanInstance::elementsOfCaller(const ModelTables &tables,
     return symbols[Symbols::Tokens];
   case BufferKind::SegmentTable:
     return symbols[Symbols::Segments] * 4;
+  case BufferKind::TokensById:
+    return symbols[Symbols::Tokens] * kTokensByIdColumns;
   case BufferKind::Logits:
     return tables.meta.vocabulary * (source->name == "extend"
                                          ? symbols[Symbols::Segments]
@@ -210,6 +212,8 @@ void *PlanInstance::baseOf(const BufferPlace &place,
     return bindings.segmentTable;
   case BufferKind::TokenSegment:
     return bindings.tokenSegment;
+  case BufferKind::TokensById:
+    return bindings.tokensById;
   case BufferKind::Loss:
     return bindings.loss;
   case BufferKind::Logits:

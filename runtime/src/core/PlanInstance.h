@@ -43,7 +43,7 @@ struct Bindings {
   void *gradients = nullptr;
   void *moment1 = nullptr, *moment2 = nullptr;
   void *ids = nullptr, *labels = nullptr, *weights = nullptr;
-  void *segmentTable = nullptr, *tokenSegment = nullptr;
+  void *segmentTable = nullptr, *tokenSegment = nullptr, *tokensById = nullptr;
   /// One word each `kRandomKeyStride` bytes, by index in the entry's list.
   void *randomKeys = nullptr;
   void *loss = nullptr, *logits = nullptr, *scalars = nullptr;
@@ -56,8 +56,9 @@ struct Bindings {
     auto all = [](const Bindings &b) {
       return std::tie(b.arena, b.constants, b.parameters, b.parameterCopies,
                       b.gradients, b.moment1, b.moment2, b.ids, b.labels,
-                      b.weights, b.segmentTable, b.tokenSegment, b.randomKeys,
-                      b.loss, b.logits, b.scalars, b.states, b.arguments);
+                      b.weights, b.segmentTable, b.tokenSegment, b.tokensById,
+                      b.randomKeys, b.loss, b.logits, b.scalars, b.states,
+                      b.arguments);
     };
     return all(*this) == all(other);
   }

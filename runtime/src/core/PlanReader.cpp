@@ -21,7 +21,7 @@ constexpr const char *kBufferKindNames[kBufferKinds] = {
     "arena",  "param",    "gradient",      "state",         "ids",
     "labels", "weights",  "segment_table", "token_segment", "loss",
     "logits", "moment1",  "moment2",       "scalars",       "input",
-    "output", "constant", "param_copy",    "random_key"};
+    "output", "constant", "param_copy",    "random_key",    "tokens_by_id"};
 
 Result<std::vector<Expression>> readExpressions(const Json &object,
                                                 const char *key, size_t limit,
@@ -370,9 +370,11 @@ Result<PlanEntry> readEntry(const std::string &name, const Json &value,
                           where + " launch " + std::to_string(i)));
     entry.launches.push_back(std::move(launch));
   }
-  for (uint32_t i = 0; i < entry.buffers.size(); ++i)
+  for (uint32_t i = 0; i < entry.buffers.size(); ++i) {
     if (entry.buffers[i].kind == BufferKind::RandomKey)
       entry.randomKeys.push_back(i);
+    entry.readsTokensById |= entry.buffers[i].kind == BufferKind::TokensById;
+  }
   HYB_TRY(checkProducts(entry, where));
   HYB_TRY(findArguments(entry, where));
   return entry;

@@ -7,6 +7,7 @@
 
 #include "Dispatches.h"
 
+#include "TokensById.h"
 #include "hybrid/Hybrid/GraphShapes.h"
 #include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -69,16 +70,38 @@ DispatchRunner::Array DispatchRunner::make(Type type) const {
   return {std::make_shared<tile::HostBuffer>(sizes, kNaN), sizes};
 }
 
+static bool hasRole(func::FuncOp function, BlockArgument argument,
+                    StringRef wanted) {
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                    "hybrid.role");
+  return role && role == wanted;
+}
+
 FailureOr<std::vector<oracle::Tensor>>
 DispatchRunner::run(func::FuncOp function, ArrayRef<oracle::Tensor> arguments) {
-  for (auto [argument, tensor] :
-       llvm::zip_equal(function.getArguments(), arguments)) {
+  for (BlockArgument argument : function.getArguments()) {
+    const oracle::Tensor *tensor = nullptr;
+    bool isGiven = !hasRole(function, argument, "tokens_by_id");
+    if (isGiven) {
+      assert(!arguments.empty() && "a tensor for every argument");
+      tensor = &arguments.front();
+      arguments = arguments.drop_front();
+    }
     if (isa<SegmentsType>(argument.getType()))
       continue;
     Array array = make(argument.getType());
-    llvm::copy(tensor.data, array.buffer->elements().begin());
     arrays[argument] = array;
+    if (tensor) {
+      llvm::copy(tensor->data, array.buffer->elements().begin());
+      continue;
+    }
+    BlockArgument ids =
+        *llvm::find_if(function.getArguments(), [&](BlockArgument other) {
+          return hasRole(function, other, "ids");
+        });
+    *array.buffer = tile::tokensById(arrays[ids].buffer->elements());
   }
+  assert(arguments.empty() && "an argument for every tensor");
   Block &body = function.getBody().front();
   if (failed(runBlock(body)))
     return failure();

@@ -36,6 +36,7 @@ class DispatchRunner {
 public:
   DispatchRunner(const oracle::Call &call, RunProgram runProgram);
 
+  /// `arguments` are those that the function had before it was scheduled.
   mlir::FailureOr<std::vector<oracle::Tensor>>
   run(mlir::func::FuncOp function, llvm::ArrayRef<oracle::Tensor> arguments);
 

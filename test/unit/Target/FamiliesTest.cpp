@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../tools/tile-against-oracle/TokensById.h"
 #include "../Tile/RecurrenceHarness.h"
 #include "../Tile/SoftmaxReference.h"
 // Of the target that the test is built for.
@@ -519,6 +520,23 @@ TEST_F(EmbedKernelTest, GradientByBlocksOfRows) {
   OpBuilder b = builder();
   compare(buildEmbedGrad(b, b.getUnknownLoc(), shape), {&ids, &dy, &table},
           {tokens, 1, tokens, 0, 0, 0}, 1e-5);
+}
+
+// Rows of one point, and of two of which the second is ragged.
+TEST_F(EmbedKernelTest, GradientInTheOrderOfIds) {
+  for (int64_t width : {136, 2100}) {
+    module = ModuleOp::create(UnknownLoc::get(&context));
+    constexpr int64_t tokens = 300;
+    EmbedShape shape{100, width};
+    HostBuffer ids({tokens}, 0.0);
+    for (int64_t t = 0; t < tokens; ++t)
+      ids({t}) = t % 5 == 0 ? 3 : t * t % shape.vocab;
+    HostBuffer byId = tokensById(ids.elements()), dy = random({tokens, width}),
+               table = random({shape.vocab, width});
+    OpBuilder b = builder();
+    compare(buildEmbedGradByIds(b, b.getUnknownLoc(), shape),
+            {&byId, &dy, &table}, {tokens, 1, tokens, 0, 0, 0}, 1e-5);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "hybrid/Tile/Families/Rows.h"
+#include "../../tools/tile-against-oracle/TokensById.h"
 #include "OracleTest.h"
 #include "hybrid/Tile/Families/Product.h"
 
@@ -73,6 +74,26 @@ TEST_F(RowsTest, EmbedGradOfManyTokens) {
             shape.pointRows = 8;
             return buildEmbedGrad(b, op->getLoc(), shape);
           });
+}
+
+// Ids of one token and of many, and rows that one point and several have.
+TEST_F(RowsTest, EmbedGradByIds) {
+  OpBuilder b = builder();
+  for (int64_t width : {10, 128, 2100})
+    for (int64_t tokens : {0, 1, 23}) {
+      HostBuffer ids({tokens}, 0.0);
+      for (int64_t t = 0; t < tokens; ++t)
+        ids({t}) = t % 3 == 0 ? 2 : (t * t) % 7;
+      HostBuffer byId = tokensById(ids.elements()),
+                 dy = random({tokens, width}), table = random({7, width}),
+                 expected = table;
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t n = 0; n < width; ++n)
+          expected({int64_t(ids({t})), n}) += dy({t, n});
+      run(buildEmbedGradByIds(b, b.getUnknownLoc(), {7, width}),
+          {&byId, &dy, &table}, {tokens, 1, tokens, 0, 0, 0});
+      EXPECT_LT(distance(table, expected), 1e-12) << width << ", " << tokens;
+    }
 }
 
 TEST_F(RowsTest, CrossEntropy) {

@@ -39,6 +39,13 @@ ProgramOp buildEmbed(mlir::OpBuilder &builder, mlir::Location loc,
 ProgramOp buildEmbedGrad(mlir::OpBuilder &builder, mlir::Location loc,
                          const EmbedShape &shape);
 
+/// The same, added to dtable, with the tokens in the order of their ids in
+/// place of the ids. Views: tokens_by_id [t, 3] i32
+/// (docs/rationale/architecture.md, section 6), dy [t, W], dtable [V, W]. One
+/// point per token.
+ProgramOp buildEmbedGradByIds(mlir::OpBuilder &builder, mlir::Location loc,
+                              const EmbedShape &shape);
+
 struct CrossEntropyShape {
   int64_t vocab = 256;
   /// Columns per tile of the online log-sum-exp; rows per tile.
