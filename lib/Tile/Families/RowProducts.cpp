@@ -33,6 +33,10 @@ private:
     return llvm::count_if(s.matrices,
                           [](const Matrix &m) { return m.isConvolved; });
   }
+  bool isNarrow() const {
+    return s.element && s.element.getIntOrFloatBitWidth() == 16;
+  }
+  SmallVector<int64_t> depthsOfPieces() const;
   /// The first of this point's columns, if they are of matrix n.
   Value columnOf(unsigned n);
   SmallVector<Value> columnLimit(unsigned n);
@@ -140,16 +144,33 @@ SmallVector<Value> RowProducts::columnLimit(unsigned n) {
   return {k.idx(columns)};
 }
 
+/// What is left behind whole steps of matrix units is a piece of its own: with
+/// it, all of the depth would be multiplied as if there were 16 rows, which
+/// have to be somewhere.
+SmallVector<int64_t> RowProducts::depthsOfPieces() const {
+  constexpr int64_t step = 32;
+  SmallVector<int64_t> depths;
+  for (int64_t at = 0; at < s.depth; at += s.depthTile) {
+    int64_t depth = std::min(s.depthTile, s.depth - at);
+    int64_t rest = isNarrow() && depth > step ? depth % step : 0;
+    depths.push_back(depth - rest);
+    if (rest > 0)
+      depths.push_back(rest);
+  }
+  return depths;
+}
+
 /// This point's columns of matrix n, in pieces of the depth, as memory has
 /// them: whoever makes them f32 here waits for them here.
 RowProducts::Values RowProducts::loadMatrix(unsigned n) {
   Value column = columnOf(n);
   Values pieces;
-  for (int64_t at = 0; at < s.depth; at += s.depthTile) {
-    int64_t depth = std::min(s.depthTile, s.depth - at);
+  int64_t at = 0;
+  for (int64_t depth : depthsOfPieces()) {
     pieces.push_back(k.loadStored(k.view(firstMatrix + n), {column, k.idx(at)},
                                   {0, 1}, {s.columnTile, depth},
                                   columnLimit(n)));
+    at += depth;
   }
   return pieces;
 }
@@ -246,17 +267,18 @@ Value RowProducts::multiplyApart(ValueRange pieces, Value row, int64_t first) {
 /// numbers of 16 bits, as the row is too: f32 would be three products of parts
 /// of it, with other bits than one sum after another.
 Value RowProducts::multiply(ValueRange pieces, Value row) {
-  if (!s.element || s.element.getIntOrFloatBitWidth() != 16) {
+  if (!isNarrow()) {
     Values some;
     for (int64_t at = 0; at < s.columnTile; at += kColumnsAtOnce)
       some.push_back(multiplyApart(pieces, row, at));
     return some.size() == 1 ? some.front() : k.concat(some, 1);
   }
   Value sums = k.zeros({1, s.columnTile});
-  for (auto [n, piece] : llvm::enumerate(pieces)) {
-    int64_t depth = cast<RankedTensorType>(piece.getType()).getShape().back();
-    sums = k.dot(k.slice(row, 1, n * s.depthTile, depth), k.widened(piece),
-                 sums, /*transposeA=*/false, /*transposeB=*/true);
+  int64_t at = 0;
+  for (auto [piece, depth] : llvm::zip_equal(pieces, depthsOfPieces())) {
+    sums = k.dot(k.slice(row, 1, at, depth), k.widened(piece), sums,
+                 /*transposeA=*/false, /*transposeB=*/true);
+    at += depth;
   }
   return sums;
 }

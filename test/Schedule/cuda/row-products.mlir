@@ -79,3 +79,21 @@ func.func @deep(
   %y32 = hybrid.product %x32, %w32 transpose_b : (tensor<?x5376xf32>, tensor<1536x5376xf32>) -> tensor<?x1536xf32>
   return %y, %y32 : tensor<?x1536xbf16>, tensor<?x1536xf32>
 }
+
+// Matrix units take 32 of the depth at once. What is left is a product of its own,
+// for the whole of it would be multiplied as if there were 16 rows.
+// RUN: hybrid-opt %s --hybrid-schedule=target=cuda:sm_90a | FileCheck %s --check-prefix=REST
+// REST-LABEL: tile.program @row_products{{.*}}?x4104xbf16
+// REST-DAG: tile.load %{{.*}}, %c0{{[_0-9]*}}] dims [0, 1]{{.*}} : !tile.view<1032x4104xbf16> -> tensor<8x4096xbf16>
+// REST-DAG: tile.load %{{.*}}, %c4096{{[_0-9]*}}] dims [0, 1]{{.*}} : !tile.view<1032x4104xbf16> -> tensor<8x8xbf16>
+// REST-DAG: tile.dot {{.*}} : tensor<1x4096xf32>, tensor<8x4096xf32> -> tensor<1x8xf32>
+// REST-DAG: tile.dot {{.*}} : tensor<1x8xf32>, tensor<8x8xf32> -> tensor<1x8xf32>
+func.func @ragged(
+    %x: tensor<?x4104xbf16> {hybrid.role = "input", hybrid.path = "x"},
+    %w: tensor<1032x4104xbf16> {hybrid.role = "param", hybrid.path = "w"},
+    %s: tensor<?x4xf32, #hybrid.slots> {hybrid.role = "state", hybrid.path = "s"})
+    -> (tensor<?x1032xbf16> {hybrid.role = "output", hybrid.path = "y"})
+    attributes {hybrid.entry = "ragged"} {
+  %y = hybrid.product %x, %w transpose_b : (tensor<?x4104xbf16>, tensor<1032x4104xbf16>) -> tensor<?x1032xbf16>
+  return %y : tensor<?x1032xbf16>
+}
