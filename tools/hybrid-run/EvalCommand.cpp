@@ -12,6 +12,7 @@
 #include "Session.h"
 #include "io/Json.h"
 #include "train/Evaluate.h"
+#include "train/Trainer.h"
 
 #include <CLI/CLI.hpp>
 #include <cinttypes>
@@ -26,6 +27,7 @@ struct EvalArguments {
   SessionOptions session;
   std::string text;
   int64_t length = 0, stride = 0, batch = 16;
+  double adapt = 0;
   bool byPosition = false, json = false, quiet = false;
 };
 
@@ -93,6 +95,15 @@ void printText(const Evaluation &evaluation, bool byPosition) {
                 band.first, band.last, band.loss, band.rows);
 }
 
+/// Steps of the optimiser on what was scored, in memory alone. Nothing pulls
+/// the weights towards zero: a text is too short for that to be of use.
+Result<std::unique_ptr<Trainer>> makeAdapting(const Session &session) {
+  hyb_trainer_options options;
+  hyb_trainer_options_init(&options, sizeof(options));
+  options.weight_decay = 0;
+  return Trainer::create(*session.context, options);
+}
+
 Status evaluate(const EvalArguments &arguments) {
   HYB_ASSIGN(Session session, Session::open(arguments.session));
   const ModelMeta &meta = session.model->meta();
@@ -105,16 +116,21 @@ Status evaluate(const EvalArguments &arguments) {
                         std::to_string(length) +
                         " tokens of a window, so bytes between windows would "
                         "be left out; give at most the length");
+  HYB_ASSIGN(std::unique_ptr<Dataset> data,
+             openDataset(arguments.text, length, 0, meta.vocabulary));
+  bool isText = dynamic_cast<TextData *>(data.get()) != nullptr;
+  if (arguments.adapt > 0 && !isText)
+    throw CLI::ValidationError(
+        "--adapt", "samples of a .safetensors file do not follow each other; "
+                   "give a text, or no --adapt");
   Progress progress(arguments.quiet);
   catchInterrupts();
   EvaluationProgress show = [&](double share) {
     progress.show(share, "evaluated");
     return interrupted ? 1 : 0;
   };
-  HYB_ASSIGN(std::unique_ptr<Dataset> data,
-             openDataset(arguments.text, length, 0, meta.vocabulary));
   Result<Evaluation> evaluation = [&]() -> Result<Evaluation> {
-    if (!dynamic_cast<TextData *>(data.get()))
+    if (!isText)
       return evaluateSamples(*session.context, *data, arguments.batch,
                              /*exactMatch=*/true, show);
     HYB_ASSIGN(MappedFile file, MappedFile::open(arguments.text));
@@ -122,8 +138,17 @@ Status evaluate(const EvalArguments &arguments) {
     int64_t stride = arguments.stride > 0   ? arguments.stride
                      : arguments.byPosition ? length
                                             : std::max<int64_t>(1, length / 2);
+    std::unique_ptr<Trainer> trainer;
+    if (arguments.adapt > 0) {
+      HYB_ASSIGN(trainer, makeAdapting(session));
+    }
+    auto learn = [&](const hyb_batch &batch) -> Status {
+      HYB_TRY(trainer->accumulate(batch, nullptr, nullptr));
+      return trainer->update(static_cast<float>(arguments.adapt), nullptr);
+    };
     return evaluateText(*session.context, file.bytes(), length, stride,
-                        arguments.batch, show);
+                        arguments.batch, show,
+                        trainer ? EvaluationLearner(learn) : nullptr);
   }();
   progress.finish();
   if (!evaluation.ok())
@@ -164,6 +189,10 @@ void addEval(CLI::App &app, Action &action) {
       "all of it with --by-position")
       ->check(wholeNumber(0));
   add("--batch", arguments->batch, "windows at once")->check(wholeNumber(1));
+  add("--adapt", arguments->adapt,
+      "dynamic evaluation: learning rate of a step of the optimiser on every "
+      "batch of windows after it was scored, in memory alone; 0: none")
+      ->check(realNumber(0));
   command
       ->add_flag("--by-position", arguments->byPosition,
                  "loss by position in the window")

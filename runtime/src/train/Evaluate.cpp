@@ -115,7 +115,8 @@ Status report(const EvaluationProgress &progress, int64_t done, int64_t total) {
 
 Result<Evaluation> evaluateText(Context &context, Bytes text, int64_t length,
                                 int64_t stride, int64_t batch,
-                                const EvaluationProgress &progress) {
+                                const EvaluationProgress &progress,
+                                const EvaluationLearner &learner) {
   if (length < 1 || stride < 1 || stride > length || batch < 1)
     return failure(HYB_INVALID_ARGUMENT,
                    "length %" PRId64 ", stride %" PRId64 ", batch %" PRId64
@@ -145,6 +146,8 @@ Result<Evaluation> evaluateText(Context &context, Bytes text, int64_t length,
     if (static_cast<int64_t>(pending.segments.size()) == batch ||
         scored == rows) {
       HYB_TRY(addLoss(context, pending, evaluation));
+      if (learner && scored < rows)
+        HYB_TRY(learner(pending.view()));
       pending.clear();
       HYB_TRY(report(progress, scored, rows));
     }

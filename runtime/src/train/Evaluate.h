@@ -36,12 +36,19 @@ struct Evaluation {
 /// Called with the share done, 0 to 1; anything but 0 stops with HYB_CANCELLED.
 using EvaluationProgress = std::function<int(double)>;
 
+/// Called with windows after they were scored; labels are of the rows that
+/// were.
+using EvaluationLearner = std::function<Status(const hyb_batch &)>;
+
 /// Every byte of a text but the first is scored exactly once, in windows of
 /// `length` that advance by `stride`: the first window is scored whole, of the
 /// others the last `stride` rows, with what is before them as context.
+/// `learner` may change the parameters between two batches of windows: a byte
+/// is then predicted by a model that has learnt from bytes before it alone.
 Result<Evaluation> evaluateText(Context &context, Bytes text, int64_t length,
                                 int64_t stride, int64_t batch,
-                                const EvaluationProgress &progress = nullptr);
+                                const EvaluationProgress &progress = nullptr,
+                                const EvaluationLearner &learner = nullptr);
 
 /// All samples of a data set; with `exactMatch` also the spans.
 Result<Evaluation>

@@ -178,3 +178,41 @@ TEST(CompiledModelFaults, PPL_06_text) {
                                    stride, 2);
     });
 }
+
+// What is learnt from a batch of windows changes what comes after it, and
+// nothing before: with all weights at zero every byte costs ln 256.
+TEST(CompiledModelFaults, LearningFromWhatWasScored) {
+  CompiledModel compiled("hybrid.model @m vocab(256) width(16) layers(1) {\n"
+                         "hybrid.softmax heads(1) head_dim(16) position(nope)\n"
+                         "}");
+  ASSERT_TRUE(compiled.ok()) << compiled.report;
+  std::vector<uint8_t> text(1001);
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i] = i * i;
+  auto evaluate = [&](size_t bytes, const hyb::rt::EvaluationLearner &learner) {
+    auto result = hyb::rt::evaluateText(*compiled.context, {text.data(), bytes},
+                                        /*length=*/128, /*stride=*/64,
+                                        /*batch=*/2, nullptr, learner);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result.ok() ? *result : hyb::rt::Evaluation();
+  };
+  // Rows of the first batch: a whole window and a stride.
+  double before = evaluate(193, nullptr).nats;
+  std::vector<int32_t> learnt;
+  auto forget = [&](const hyb_batch &batch) {
+    for (int64_t i = 0; i < batch.tokens; ++i)
+      if (batch.labels[i] != -100)
+        learnt.push_back(batch.labels[i]);
+    for (const auto &info : compiled.model->parameterTable().parameters)
+      std::fill_n(compiled.model->parameter(info), info.elements, 0.0f);
+    compiled.model->parametersChanged();
+    return hyb::rt::Status();
+  };
+  hyb::rt::Evaluation evaluation = evaluate(text.size(), forget);
+  EXPECT_EQ(evaluation.rows, 1000);
+  EXPECT_NE(before, 192 * std::log(256));
+  EXPECT_NEAR(evaluation.nats, before + 808 * std::log(256), 1e-3);
+  // Every byte is learnt from once, but those of the last batch.
+  ASSERT_EQ(learnt.size(), 960u);
+  EXPECT_TRUE(std::equal(learnt.begin(), learnt.end(), text.begin() + 1));
+}
