@@ -5,12 +5,17 @@
 
 // Training starts, is continued when asked for more, and reports what it did.
 // RUN: hybrid-run train %t/tiny.hbx --text=%s --valid=%s --out=%t/run --length=32 --batch=4 \
-// RUN:   --steps=20 --schedule=constant --warmup=2 --lr=0.01 2>&1 | FileCheck %s --check-prefix=TRAIN
+// RUN:   --steps=20 --schedule=constant --warmup=2 --lr=0.01 > %t/shown 2>&1
+// RUN: FileCheck %s --check-prefix=TRAIN < %t/shown
 // TRAIN: tiny: {{[0-9]+}} parameters, x86-64-v3
 // TRAIN-NEXT: 20 steps of 4 x 32 tokens
 // TRAIN: 100%  step 20/20  loss {{.*}} bits/byte {{.*}} tokens/s
 // TRAIN: validation: {{[0-9.]+}} bits per byte, loss {{[0-9.]+}} over {{[0-9]+}} tokens
 // TRAIN: checkpoint {{.*}}/run/checkpoint.safetensors, log {{.*}}/run/log.jsonl, loss curve {{.*}}/run/loss.svg
+
+// The loss that is shown is the one that the log has of the same step.
+// RUN: sed -n 's/.*"step":20,.*"loss":\([0-9.]*\),.*/\1/p' %t/run/log.jsonl | xargs printf 'step 20/20  loss %%.4f  ' > %t/logged
+// RUN: grep -F -f %t/logged %t/shown
 
 // A finished run that is started again validates and changes nothing.
 // RUN: cp %t/run/log.jsonl %t/log-before && cp %t/run/loss.svg %t/picture-before

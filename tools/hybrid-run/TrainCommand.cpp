@@ -64,7 +64,6 @@ private:
   std::unique_ptr<TrainingRun> training;
   double begun = 0;
   int64_t tokensBefore = 0;
-  double smoothLoss = -1;
 };
 
 Result<TrainingOptions> TrainCommand::options() const {
@@ -130,15 +129,12 @@ Status TrainCommand::report(const StepReport &step) {
   double seconds = secondsNow() - begun;
   double rate = static_cast<double>(step.tokens - tokensBefore) / seconds;
   HYB_TRY(training->logStep(step, rate));
-  smoothLoss =
-      smoothLoss < 0 ? step.loss : 0.95 * smoothLoss + 0.05 * step.loss;
   char text[160];
   std::snprintf(text, sizeof(text),
                 "step %" PRId64 "/%" PRId64
                 "  loss %.4f  %.3f bits/byte  %.0f tokens/s%s",
-                step.step, training->totalSteps(), smoothLoss,
-                smoothLoss / kLn2, rate,
-                step.update.skipped ? "  skipped" : "");
+                step.step, training->totalSteps(), step.loss, step.loss / kLn2,
+                rate, step.update.skipped ? "  skipped" : "");
   progress.show(static_cast<double>(step.step) /
                     static_cast<double>(training->totalSteps()),
                 text);
