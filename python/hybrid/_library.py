@@ -276,19 +276,43 @@ _PROTOTYPES = {
 # ===-- The library ---------------------------------------------------------===
 
 
+# The repository, or the installed <library folder>/hybridc.
+_ABOVE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def _is_clone():
+    return (_ABOVE / "scripts" / "build.sh").exists()
+
+
 def _candidates():
     chosen = os.environ.get("HYBRID_RUNTIME")
     if chosen:
         return [chosen]
-    # Installed, the package is in <library folder>/hybridc/python/hybrid.
-    folders = [pathlib.Path(__file__).resolve().parents[3]]
+    folders = [] if _is_clone() else [_ABOVE.parent]
     compiler = shutil.which(os.environ.get("HYBRIDC") or "hybridc")
     if compiler:
         prefix = pathlib.Path(compiler).resolve().parents[1]
         folders += [prefix / "lib", *sorted((prefix / "lib").glob("*-linux-gnu"))]
+    if _is_clone():
+        folders.append(_ABOVE / "build" / "release" / "lib")
     found = [str(folder / "libhybrid_runtime.so.0") for folder in folders]
     system = ctypes.util.find_library("hybrid_runtime")
     return found + ([system] if system else [])
+
+
+def _not_found(tried):
+    if os.environ.get("HYBRID_RUNTIME"):
+        way = "HYBRID_RUNTIME names it; set it to the path of the library"
+    elif _is_clone():
+        way = (
+            f"run {_ABOVE / 'scripts' / 'build.sh'} release, or put the folder of a "
+            "built hybridc into PATH, or set HYBRID_RUNTIME to the library's path"
+        )
+    else:
+        way = "put the folder of hybridc into PATH, or set HYBRID_RUNTIME to it"
+    return Error(
+        "io", f"libhybrid_runtime.so.0 is not found; tried {', '.join(tried)}; {way}"
+    )
 
 
 class Library:
@@ -307,12 +331,7 @@ class Library:
             self.path = self._library._name
             break
         if self._library is None:
-            raise Error(
-                "io",
-                "libhybrid_runtime.so.0 is not found; tried "
-                + ", ".join(tried)
-                + "; set HYBRID_RUNTIME to its path",
-            )
+            raise _not_found(tried)
         for name, arguments in _PROTOTYPES.items():
             function = getattr(self._library, name)
             function.argtypes = arguments + [POINTER(ErrorStruct)]
