@@ -27,19 +27,22 @@
  *     hyb_state_options room;
  *     hyb_state_options_init(&room, sizeof(room));
  *     room.context = 4096;
- *     if (hyb_runtime_create(NULL, &runtime, &error) ||
+ *     int failed =
+ *         hyb_runtime_create(NULL, &runtime, &error) ||
  *         hyb_model_open(runtime, "demo.hbx", &model, &error) ||
- *         hyb_model_load_weights(model, "demo.safetensors", &error) ||
+ *         // "run": what `hybrid-run train demo.hbx --out=run ...` makes
+ *         hyb_model_load_weights(model, "run", &error) ||
  *         hyb_context_create(model, NULL, &context, &error) ||
  *         hyb_state_create(model, &room, &state, &error) ||
  *         hyb_generate_bytes(context, state, 0, "In the beginning", 16, NULL,
- *                            print_token, NULL, &error)) {
+ *                            print_token, NULL, &error);
+ *     if (failed)
  *       fprintf(stderr, "error: %s\n", error.message);
- *     }
  *     hyb_state_destroy(state);               // NULL is allowed
  *     hyb_context_destroy(context);
  *     hyb_model_destroy(model);
  *     hyb_runtime_destroy(runtime);
+ *     return failed;
  *   }
  *
  * Objects

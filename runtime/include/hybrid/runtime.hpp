@@ -12,7 +12,7 @@
 //
 //   hyb::Runtime runtime;
 //   hyb::Model model(runtime, "demo.hbx");
-//   model.loadWeights("demo.safetensors");
+//   model.loadWeights("run");  // what hybrid-run train --out=run makes
 //   hyb::Context context(model);
 //   hyb::State state(model, {/*slots=*/1, /*context=*/4096});
 //   context.generate(state, 0, "In the beginning", {}, [](int32_t token) {
