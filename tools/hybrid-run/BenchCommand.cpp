@@ -360,11 +360,12 @@ void addBench(CLI::App &app, Action &action) {
       ->check(wholeNumber(1));
   add("--prefill", arguments->prefill, "tokens; 0: none")
       ->check(wholeNumber(0));
-  add("--decode", arguments->decode, "lengths at which to decode; 0: none")
+  add("--decode", arguments->decode, "lengths from which to decode on; 0: none")
       ->check(wholeNumber(0));
   add("--sequences", arguments->sequences, "that decode side by side")
       ->check(wholeNumber(1));
-  add("--repeats", arguments->repeats, "of each; 20 times as many decode steps")
+  add("--repeats", arguments->repeats,
+      "of each; 20 times as many decode steps, each a token further")
       ->check(wholeNumber(1));
   command
       ->add_flag("--profile", arguments->profile,
