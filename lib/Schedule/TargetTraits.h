@@ -105,7 +105,8 @@ struct TargetTraits {
   /// chunks are shorter where keys are wider.
   int64_t chunkElements, chunkBackwardElements;
   /// Value columns per point forward, per turn backward, and per point of a
-  /// decoding step: half as many columns per point fill twice the processors.
+  /// decoding step: half as many columns per point fill twice the processors,
+  /// but rows of a state are then read in pieces of less than 64 bytes.
   int64_t valueColumns, backwardValueColumns, stepValueColumns;
   /// Elements of the widest tile of a state.
   int64_t stateElements;
